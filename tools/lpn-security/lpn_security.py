@@ -27,6 +27,9 @@ Attacks and where their cost formulas come from:
   local-hybrid   quadratic equations of regular noise on these rows
   interleaved    binary codes with noise values of several bits: instances with the same noisy positions
 
+`quantum` is what pooled-isd and local-isd cost an attacker with a quantum computer: Grover's search takes the
+square root of the number of trials, each of which eliminates anew, as nothing can be shared or stored in between.
+
 For regular noise the first five, and pooled-isd, run on (N − t, k − t, t): each block gives one parity check
 for free. For local codes `bound` says what the local attacks would cost with the best choice of columns that
 exists at all.
@@ -734,17 +737,22 @@ def halves_chance(instance, window, p, keeps=1.0):
     return word_chance(instance, window, p, keeps) + 2 * log2_binomial(window // 2, p // 2)
 
 
-def few_samples(instance, unknowns, weight, most=24, keeps=1.0, instances=None):
+def few_samples(instance, unknowns, weight, most=24, keeps=1.0, instances=None, quantum=False):
     """log2 cost of Stern–Dumer, or of two levels of representations, on little more samples than unknowns.
     Each trial draws the samples anew and makes as many parity checks as tell the right candidate from all
     wrong ones. All instances share the parity checks, and each has lists of its own; with p = 0 the first
-    checks refuse a trial."""
+    checks refuse a trial. `quantum`: Stern–Dumer whose trials Grover searches, in all instances."""
     instances = math.log2(instances or instance.instances)
+    # In a search all of a trial is done for one of the instances, and all of them are searched.
+    shares, searched = (0.0, instances) if quantum else (instances, 0.0)
+
+    def trials(success):
+        return (min(0.0, success + searched)) / (2 if quantum else 1)
 
     def trial(l, lists):
         """Cost of lists of so many entries, l bits each."""
         checks = l + lists + 8
-        shared = checks_cost(unknowns, checks, weight) - instances
+        shared = checks_cost(unknowns, checks, weight) - shares
         return log2_sum(shared, math.log2(unknowns * checks), math.log2(l) + lists)
 
     def halves(p, l):
@@ -753,13 +761,13 @@ def few_samples(instance, unknowns, weight, most=24, keeps=1.0, instances=None):
         if success >= 0 or success == -math.inf:
             return INFEASIBLE
         lists = log2_binomial(window // 2, p // 2)
-        return trial(l, log2_sum(1 + lists, 2 * lists - l)) - success
+        return trial(l, log2_sum(1 + lists, 2 * lists - l)) - trials(success)
 
-    once = log2_sum(checks_cost(unknowns, 8, weight) - instances, 1 + math.log2(unknowns))
-    best = once - halves_chance(instance, unknowns, 0, keeps)
+    once = log2_sum(checks_cost(unknowns, 8, weight) - shares, 1 + math.log2(unknowns))
+    best = once - trials(halves_chance(instance, unknowns, 0, keeps))
     for p in range(2, most + 1, 2):
         best = min(best, minimise(lambda l: halves(p, l), 1, 200)[0])
-    if most == 0:
+    if most == 0 or quantum:
         return best
 
     def chance(p, l):
@@ -771,6 +779,17 @@ def few_samples(instance, unknowns, weight, most=24, keeps=1.0, instances=None):
 def pooled_isd(instance):
     unknowns = instance.dimension - (instance.weight if instance.regular else 0)
     return few_samples(instance, unknowns, None) if unknowns > 1 else INFEASIBLE
+
+
+def quantum(instance):
+    """log2 cost of the trials' search by Grover, on all columns or on chosen ones."""
+    binary = instance.projected()
+    systems = [(binary.dimension - (binary.weight if binary.regular else 0), None)]
+    if chosen_share(binary) is not None:
+        systems.append((local_unknowns(binary, None), row_weight(binary)))
+    bits = min(few_samples(binary, *system, quantum=True) for system in systems if system[0] > 1)
+    # Decoding one out of many takes √N off the trials, of which the search takes the root.
+    return bits - math.log2(binary.samples) / 4 if instance.quasi_cyclic else bits
 
 
 def local_gauss(instance, share=None):
@@ -946,6 +965,11 @@ REFERENCE = [
     (_local("Ferret-Uni b before", 1_397_760, 1 << 17, 680, False, 4), {}),
     (_local("emp-ot b13 main", 10_485_760, 452_000, 1280), {}),
     (_local("emp-ot b13 setup", 470_016, 32_768, 918), {}),
+    # emp-ot 1.0 alpha (2026-07) and mpz v2 (2026-06).
+    (_local("emp-ot 1.0 alpha, mpz v2: k = 2^19", 15_564_800, 1 << 19, 1900), {"published": 128}),
+    (_local("emp-ot 1.0 alpha, mpz v2: k = 2^18", 6_225_920, 1 << 18, 1520), {"published": 128}),
+    (_local("emp-ot 1.0 alpha, mpz v2: k = 2^17", 2_396_160, 1 << 17, 1170), {"published": 128}),
+    (_local("emp-ot 1.0 alpha, mpz v2: k = 2^16", 870_400, 1 << 16, 850), {"published": 128}),
     (_dual("dual quasi-cyclic, n = 10^4", 10_000, 128, quasi_cyclic=True), {"bjmm": 136}),
     (_dual("dual quasi-cyclic, n = 10^7", 10_000_000, 128, quasi_cyclic=True), {}),
     (_dual("dual linear, n = 10^4", 10_000, 176, distance=0.20, accumulate=32), {}),
@@ -977,6 +1001,7 @@ def report(instance):
         "noise": "regular" if instance.regular else "uniform",
         "security": round(bits, 2),
         "attack": attack,
+        "quantum": round(quantum(instance), 2),
         **extra,
         "costs": {name: round(cost, 2) for name, cost in costs.items()},
     }
@@ -997,11 +1022,12 @@ def table(reports):
     """The results as a table in Markdown."""
     columns = [name for name in NAMES if any(name in r["costs"] for r in reports)]
     bounds = ["bound"] if any("bound" in r for r in reports) else []
-    rows = [["set", "N", "k", "t", "noise", "security", *bounds, *columns]]
+    rows = [["set", "N", "k", "t", "noise", "security", "quantum", *bounds, *columns]]
     rows.append(["---"] * len(rows[0]))
     for r in reports:
         cells = [r["name"], f"{r['N']:,}", f"{r['k']:,}", f"{r['t']:,}", r["noise"]]
         cells.append(f"{r['security']:.1f} ({r['attack']})")
+        cells.append(f"{r['quantum']:.1f}")
         cells += [f"{r[name]:.1f}" if name in r else "" for name in bounds]
         cells += [f"{r['costs'][name]:.1f}" if name in r["costs"] else "" for name in columns]
         rows.append(cells)

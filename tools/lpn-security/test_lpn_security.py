@@ -91,7 +91,7 @@ class Gate(unittest.TestCase):
                     rows = [line.split("|") for line in page if line.startswith(f"| {result['name']} |")]
                     self.assertEqual(len(rows), 1, f"the page lacks {result}")
                     cells = [cell.strip().replace(",", "") for cell in rows[0]]
-                    figures = [result["security"], result.get("bound", result["security"])]
+                    figures = [result["security"], result.get("bound", result["security"]), result["quantum"]]
                     expected = {str(result["t"]), *(f"{figure:.1f}" for figure in figures)}
                     self.assertLessEqual(expected, set(cells), f"the page has other figures than {result}")
 
@@ -118,6 +118,21 @@ class Gate(unittest.TestCase):
         finally:
             sys.stdin = stdin
         return code, out.getvalue(), err.getvalue()
+
+
+class Quantum(unittest.TestCase):
+    def test_grover_halves_the_trials_and_not_the_elimination(self):
+        instance = lpn.parse_set({"name": "a", "N": 11_141_120, "k": 1_015_808, "t": 1360, "locality": 10})
+        unknowns, weight = lpn.local_unknowns(instance, None), lpn.row_weight(instance)
+        trial = lpn.log2_sum(lpn.checks_cost(unknowns, 8, weight), 1 + math.log2(unknowns))
+        trials = -lpn.halves_chance(instance, unknowns, 0)
+        for quantum, expected in [(False, trial + trials), (True, trial + trials / 2)]:
+            bits = lpn.few_samples(instance, unknowns, weight, most=0, quantum=quantum)
+            self.assertAlmostEqual(bits, expected)
+        self.assertLess(lpn.quantum(instance), trial + trials / 2)
+        # Instances of one matrix are searched together, and share nothing else.
+        four = lpn.few_samples(replace(instance, instances=4), unknowns, weight, most=0, quantum=True)
+        self.assertAlmostEqual(four, trial + trials / 2 - 1)
 
 
 class Reference(unittest.TestCase):

@@ -9,6 +9,7 @@
 
 use crate::error::printable;
 use crate::link::{Arrival, Interest, Link};
+use crate::patience::{Progress, Spell, slowest};
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
@@ -105,9 +106,11 @@ pub struct Limits {
     pub connect: Duration,
     /// A listener waits so long for its peer; `None` waits for ever. 10 min.
     pub accept: Option<Duration>,
-    /// One receive, however slowly its bytes drip in. 1 h.
+    /// One receive at most, however many bytes it has. 1 h.
     pub read: Duration,
-    /// No byte moves in the direction that is waited for. 2 min.
+    /// No byte moves in the direction that is waited for. 2 min. Bytes that drip are no excuse: a receive that
+    /// waits for its bytes longer than this, and the time that they take at [`SLOWEST`](crate::SLOWEST) bytes a second, ends,
+    /// and so does a message, whatever number of calls it is sent or received by, that waits ten times as long.
     pub idle: Duration,
     /// Bytes held that the peer sent before they were asked for. 1 GiB.
     pub inbox: usize,
@@ -209,19 +212,6 @@ impl Inbox {
     }
 }
 
-/// One receive under way: since when it waits, and how far it is.
-struct Progress {
-    start: Option<Instant>,
-    wanted: usize,
-    filled: usize,
-}
-
-impl Progress {
-    fn of(wanted: usize) -> Self {
-        Progress { start: None, wanted, filled: 0 }
-    }
-}
-
 /// Hashes of what passed; see [`Channel::audit`] and [`Recording`].
 #[derive(Default)]
 struct Audit {
@@ -283,6 +273,7 @@ pub struct Channel {
     stats: Stats,
     traffic: Option<Traffic>,
     last: Option<Direction>,
+    spell: Spell,
     instances: u64,
     audit: Option<Box<Audit>>,
     /// The steps under way that are recorded, each within the one before.
@@ -313,6 +304,7 @@ impl Channel {
             stats: Stats::default(),
             traffic: None,
             last: None,
+            spell: Spell::default(),
             instances: 0,
             audit: None,
             recordings: Vec::new(),
@@ -423,6 +415,7 @@ impl Channel {
         }
         if self.last != Some(Direction::Sent) {
             self.last = Some(Direction::Sent);
+            self.spell = Spell::default();
             self.stats.messages_sent += 1;
         }
         self.flushed = false;
@@ -444,6 +437,7 @@ impl Channel {
                 self.stats.rounds += 1;
             }
             self.last = Some(Direction::Received);
+            self.spell = Spell::default();
             self.stats.messages_received += 1;
         }
         self.guarded(|channel| channel.fill(out))?;
@@ -451,6 +445,12 @@ impl Channel {
             audit.received.update(out);
         }
         Ok(())
+    }
+
+    /// What follows counts as a message of its own, though it passes the same way: for a peer that says now and
+    /// then, a bounded number of times, that it is still at work.
+    pub fn next_message(&mut self) {
+        self.spell = Spell::default();
     }
 
     /// Whether a receive of `bytes` bytes would find them here: takes in what has come without waiting for
@@ -590,6 +590,7 @@ impl Channel {
                 self.stalled()?;
             }
             self.count(written);
+            self.spell.bytes += written as u64;
             left -= written;
             for part in &mut parts {
                 let step = written.min(part.len());
@@ -635,9 +636,11 @@ impl Channel {
             Arrival::End => Err(Error::lost("while we were sending")),
             Arrival::Nothing => {
                 self.inbox.keep(buffer);
-                self.await_link(Interest::Both, self.limits.idle, || {
-                    "the peer to take what we send".to_owned()
-                })
+                let left = self.spell.left(self.limits.idle);
+                let idle = self.limits.idle;
+                let after = if left < idle { self.spell.waited + left } else { idle };
+                self.await_link(Interest::Both, left.min(idle), || "the peer to take what is sent".to_owned())
+                    .map_err(|error| timed_out(error, after))
             }
         }
     }
@@ -649,8 +652,10 @@ impl Channel {
         awaited: impl FnOnce() -> String,
     ) -> Result<()> {
         let start = Instant::now();
-        let ready = self.link.wait(interest, timeout);
-        self.stats.wait += start.elapsed();
+        let ready = if timeout.is_zero() { Ok(false) } else { self.link.wait(interest, timeout) };
+        let waited = start.elapsed();
+        self.stats.wait += waited;
+        self.spell.waited += waited;
         if ready? { Ok(()) } else { Err(Error::Timeout { after: timeout, awaited: awaited() }) }
     }
 
@@ -718,8 +723,7 @@ impl Channel {
         loop {
             let n = self.inbox.take(out);
             if n > 0 {
-                self.stats.bytes_received += n as u64;
-                self.count(n);
+                self.arrived(n);
                 return Ok(n);
             }
             // Large pieces are read in place, and what follows them in the same call goes to the inbox.
@@ -738,8 +742,7 @@ impl Channel {
                         self.inbox.keep(spill);
                     }
                     if placed > 0 {
-                        self.stats.bytes_received += placed as u64;
-                        self.count(placed);
+                        self.arrived(placed);
                         return Ok(placed);
                     }
                 }
@@ -750,6 +753,12 @@ impl Channel {
                 }
             }
         }
+    }
+
+    fn arrived(&mut self, bytes: usize) {
+        self.stats.bytes_received += bytes as u64;
+        self.spell.bytes += bytes as u64;
+        self.count(bytes);
     }
 
     fn ended(&self) -> Error {
@@ -763,9 +772,15 @@ impl Channel {
     fn await_bytes(&mut self, progress: &mut Progress) -> Result<()> {
         let limits = self.limits;
         let start = *progress.start.get_or_insert_with(Instant::now);
-        let left = limits.read.checked_sub(start.elapsed()).unwrap_or_default();
-        let timeout = left.min(limits.idle);
-        let after = if left < limits.idle { limits.read } else { limits.idle };
+        let whole = match progress.filled {
+            0 => limits.read,
+            _ => limits.read.min(limits.idle.saturating_add(slowest(progress.wanted as u64))),
+        };
+        let left = whole.saturating_sub(start.elapsed());
+        let of_message = self.spell.left(limits.idle);
+        let (timeout, after) = [(left, whole), (of_message, self.spell.waited + of_message)]
+            .into_iter()
+            .fold((limits.idle, limits.idle), |least, other| if other.0 < least.0 { other } else { least });
         let greeted = self.greeted;
         let awaited = || match (greeted, progress.filled) {
             (false, _) => "the peer's greeting".to_owned(),
@@ -773,10 +788,7 @@ impl Channel {
                 format!("a message of the peer, of which {filled} of {} bytes came", progress.wanted)
             }
         };
-        self.await_link(Interest::Read, timeout, awaited).map_err(|error| match error {
-            Error::Timeout { awaited, .. } => Error::Timeout { after, awaited },
-            other => other,
-        })
+        self.await_link(Interest::Read, timeout, awaited).map_err(|error| timed_out(error, after))
     }
 
     /// Sends one frame of the handshake.
@@ -834,6 +846,14 @@ impl Channel {
         // Nothing of the channel's own follows.
         self.broken = true;
         Ok((std::mem::replace(&mut self.link, Box::new(Gone)), come))
+    }
+}
+
+/// A wait that was too long, told by the bound that it had.
+fn timed_out(error: Error, after: Duration) -> Error {
+    match error {
+        Error::Timeout { awaited, .. } => Error::Timeout { after, awaited },
+        other => other,
     }
 }
 

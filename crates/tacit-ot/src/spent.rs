@@ -1,28 +1,54 @@
 //! Whether one of the streams of a setup has failed.
 
 use crate::{Error, Result};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A mark that all streams of one setup share: when one has failed, none of them goes on.
+///
+/// Checks of several streams may be open at the same time, and each is a guess at what the streams share. So
+/// verdicts are passed one after the other ([`settle`](Self::settle)): after the first failed check no other
+/// one passes, and a peer with T streams has the guesses of a peer with one.
 #[derive(Clone, Default)]
-pub(crate) struct Spent(Arc<AtomicBool>);
+pub(crate) struct Spent(Arc<Mutex<bool>>);
 
 impl Spent {
-    /// Marks a failure: of a check, or of the link, which leaves the two sides out of step.
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Release);
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// [`set`](Self::set), if `result` is a failure.
-    pub(crate) fn record<T>(&self, result: &Result<T>) {
-        if result.is_err() {
-            self.set();
+    /// Marks a failure: of a check, or of the link, which leaves the two sides out of step.
+    pub(crate) fn set(&self) {
+        *self.lock() = true;
+    }
+
+    /// What a step of `protocol` ends with: a failure leaves the mark, and a success is none if another
+    /// stream has left it meanwhile.
+    pub(crate) fn record<T>(&self, protocol: &'static str, result: Result<T>) -> Result<T> {
+        match result {
+            Err(error) => {
+                self.set();
+                Err(error)
+            }
+            Ok(made) => self.check(protocol).map(|()| made),
         }
+    }
+
+    /// Passes the verdict of one check, which receives nothing and takes as long whether it passes or fails.
+    ///
+    /// The order of verdicts is that in which they are asked for, before any of them is known. Errors:
+    /// `Spent` after a failure of any stream, else those of `verdict`, which leave the mark.
+    pub(crate) fn settle<T>(&self, protocol: &'static str, verdict: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut spent = self.lock();
+        if *spent {
+            return Err(Error::Spent(protocol));
+        }
+        let result = verdict();
+        *spent = result.is_err();
+        result
     }
 
     /// Refuses to begin a step of `protocol` after a failure.
     pub(crate) fn check(&self, protocol: &'static str) -> Result<()> {
-        if self.0.load(Ordering::Acquire) { Err(Error::Spent(protocol)) } else { Ok(()) }
+        if *self.lock() { Err(Error::Spent(protocol)) } else { Ok(()) }
     }
 }

@@ -467,12 +467,13 @@ impl Fuse {
         Ok(())
     }
 
-    /// Hands on what a protocol on the pool's correlations ended with; a failed check burns the pool first.
+    /// Hands on what a protocol on the pool's correlations ended with; a failed check burns the pool first,
+    /// and where one of another protocol has burnt it meanwhile, a success is none.
     pub fn watch<T>(&self, result: Result<T>) -> Result<T> {
-        if let Err(error) = &result
-            && error.is_failed_check()
-        {
-            self.burn()?;
+        match &result {
+            Err(error) if error.is_failed_check() => self.burn()?,
+            Ok(_) if self.0.blown.load(Ordering::Acquire) => return Err(PoolError::Burnt.into()),
+            _ => {}
         }
         result
     }

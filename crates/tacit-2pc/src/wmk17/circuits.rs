@@ -235,6 +235,7 @@ impl EvaluatorState {
             }
             if told + BEAT <= gates {
                 told += BEAT;
+                channel.next_message();
                 channel.recv(&mut [0])?;
             }
         }

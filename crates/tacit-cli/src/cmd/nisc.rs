@@ -10,13 +10,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{self, Array, Element, Writer};
-use tacit::job::nisc::{self, Job, Params, ReceiverOutput};
+use tacit::job::nisc::{self, Job, Params, Parties, ReceiverOutput};
 use tacit::net::{Identity, PublicKey};
-use tacit::sealed::Locked;
 use tacit::{Error, Result};
-use tacit_ot::silent::nisc::{ReceiverKey, SenderKey};
 use tacit_ot::silent::signed::{self, Whose};
-use tacit_store::nisc::ReceiverFile;
+use tacit_store::nisc::{Pending, ReceiverFile, SenderFile};
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -36,7 +34,8 @@ old copy back.
 An answer that fails its check tells its sender bits of the receiver's key, so the key's file is wiped then,
 and all its senders need a new one. Anybody can bring that about, and anybody can pass a public key off as
 Bob's, unless messages are signed: with --identity a message carries its author's signature, and with --peer
-no other's is taken.";
+no other's is taken. An answer is bound to its signer and to the signer of the public key, so that nobody else
+can pass it off as its own.";
 
 /// By whom the message that is written is signed.
 #[derive(clap::Args)]
@@ -54,31 +53,60 @@ struct Trusted {
     peer: Option<PathBuf>,
 }
 
+/// The author's private key, if the message is to be signed.
+struct Signer(Option<Identity>);
+
 impl Author {
+    fn load(&self) -> Result<Signer> {
+        Ok(Signer(self.identity.as_deref().map(Identity::load).transpose()?))
+    }
+}
+
+impl Signer {
+    /// The key that the message's readers see.
+    fn name(&self) -> Option<PublicKey> {
+        self.0.as_ref().map(Identity::public)
+    }
+
     /// The message as it goes out.
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
-        match &self.identity {
+        match &self.0 {
             None => Ok(message.to_vec()),
-            Some(file) => Ok(signed::sign(message, &Identity::load(file)?)?),
+            Some(identity) => Ok(signed::sign(message, identity)?),
         }
     }
 }
 
+/// A message of the other side's, and who signed it.
+struct Signed {
+    message: Zeroizing<Vec<u8>>,
+    author: Option<PublicKey>,
+}
+
 impl Trusted {
     /// The other side's message in this file.
-    fn read(&self, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    fn read(&self, path: &Path) -> Result<Signed> {
         let peer = self.peer.as_deref().map(PublicKey::load).transpose()?;
-        unsigned(path, peer.as_ref().map_or(Whose::Anybody, Whose::Peer))
+        signed_by(path, peer.as_ref().map_or(Whose::Anybody, Whose::Peer))
     }
 }
 
-fn unsigned(path: &Path, whose: Whose<'_>) -> Result<Zeroizing<Vec<u8>>> {
+fn signed_by(path: &Path, whose: Whose<'_>) -> Result<Signed> {
     let bytes = read(path)?;
     let remedy =
         if matches!(whose, Whose::Peer(_)) { "; see --peer, and --identity of its author" } else { "" };
-    let message =
+    let (message, author) =
         signed::open(&bytes, whose).map_err(|e| Error::Peer(format!("{}: {e}{remedy}", path.display())))?;
-    Ok(Zeroizing::new(message.to_vec()))
+    Ok(Signed { message: Zeroizing::new(message.to_vec()), author })
+}
+
+/// The message in `path`, of which `of` says who must have signed it too, if anybody has.
+fn signed_alike(path: &Path, read: Signed, of: &Signed) -> Result<Zeroizing<Vec<u8>>> {
+    if read.author != of.author {
+        let fault = "another key has signed it than the answer, or none; ask the sender for both again";
+        return Err(Error::Peer(format!("{}: {fault}", path.display())));
+    }
+    Ok(read.message)
 }
 
 /// Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
@@ -206,21 +234,24 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (object, text) = match args.step {
         Step::Keygen { count, code, security, out, author } => {
             let params = Params { code: code.into(), security: security.into(), count };
-            keygen(Job { params }, &out, &author)?
+            keygen(Job { params }, &out, &author.load()?)?
         }
         Step::Answer { public, key, out, author, trusted } => {
-            answer(&trusted.read(&public)?, &key, &out, &author)?
+            answer(&trusted.read(&public)?, &key, &out, &author.load()?)?
         }
         Step::Expand { key, answer, public, out, trusted } => {
             expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted)?
         }
-        Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author)?,
+        Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author.load()?)?,
         Step::Reply { key, public, question, messages, out, author, trusted } => {
-            reply(&key, [&trusted.read(&public)?, &trusted.read(&question)?], &messages, &out, &author)?
+            let [public, question] = [trusted.read(&public)?.message, trusted.read(&question)?.message];
+            reply(&key, [&public, &question], &messages, &out, &author.load()?)?
         }
         Step::Open { key, choices, answer, question, reply, out, trusted } => {
-            let [answer, reply] = [trusted.read(&answer)?, trusted.read(&reply)?];
-            open(&key, &choices, [&answer, &unsigned(&question, Whose::Anybody)?, &reply], &out)?
+            let answer = trusted.read(&answer)?;
+            let reply = signed_alike(&reply, trusted.read(&reply)?, &answer)?;
+            let question = signed_by(&question, Whose::Anybody)?.message;
+            open(&key, &choices, &answer, &question, &reply, &out)?
         }
     };
     context.result(&object, &text)
@@ -232,14 +263,14 @@ fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
     (json!({ "name": "nisc", "step": step, "count": count, "out": out }), text)
 }
 
-fn keygen(job: Job, out: &Path, author: &Author) -> Result<Told> {
+fn keygen(job: Job, out: &Path, author: &Signer) -> Result<Told> {
     let count = job.params.count;
     crate::cmd::check_memory(&format!("{count} OTs"), job.memory(), "make them under several keys")?;
     let public_path = out.with_extension("pub");
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
     }
-    let (key, public) = job.keys(&mut Prg::from_os())?;
+    let (key, public) = job.keys(author.name(), &mut Prg::from_os())?;
     write_all(&[(out, &key.to_bytes())], &[(&public_path, &author.sign(&public)?)])?;
     let learns = job.sender_learns();
     let text = format!(
@@ -254,8 +285,9 @@ fn keygen(job: Job, out: &Path, author: &Author) -> Result<Told> {
     Ok((object, text))
 }
 
-fn answer(public: &[u8], key: &Path, out: &Path, author: &Author) -> Result<Told> {
-    let (secret, answer) = nisc::answer(public, &mut Prg::from_os())?;
+fn answer(public: &Signed, key: &Path, out: &Path, author: &Signer) -> Result<Told> {
+    let parties = Parties { sender: author.name(), receiver: public.author };
+    let (secret, answer) = nisc::answer(&public.message, &parties, &mut Prg::from_os())?;
     write_all(&[(key, &secret.to_bytes())], &[(out, &author.sign(&answer)?)])?;
     let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
     Ok(told("answer", secret.params().count, out, text))
@@ -279,10 +311,10 @@ fn expand(
         n
     } else {
         let public = trusted.read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
-        let output = nisc::expand(&sender(key)?, &public)?;
-        let n = output.messages().len() as u64;
+        let messages = sender(key)?.expand(&public.message, b"").map_err(|e| of_file(key, e))?;
+        let n = messages.len() as u64;
         for (i, name) in ["m0", "m1"].into_iter().enumerate() {
-            let bytes = output.messages().iter().flat_map(|pair| pair[i].to_bytes()).collect();
+            let bytes = messages.iter().flat_map(|pair| pair[i].to_bytes()).collect();
             arrays.push((blocks(name, n), Zeroizing::new(bytes)));
         }
         n
@@ -299,13 +331,11 @@ fn expand(
     Ok(told("expand", count as usize, out, format!("{count} random OTs; our share is in {}", out.display())))
 }
 
-fn ask(key: &Path, choices: &Path, out: &Path, author: &Author) -> Result<Told> {
+fn ask(key: &Path, choices: &Path, out: &Path, author: &Signer) -> Result<Told> {
     let secret = receiver(key)?;
-    let choices = read_choices(choices, secret.params().count)?;
-    let question = nisc::ask(&secret, &choices)?;
-    let why =
-        "this key asked before; another question under it would tell how the choices differ; make a new key";
-    write_once(out, &question, author, key, ReceiverKey::LEN, why)?;
+    let choices = read_choices(choices, secret.key().params().count)?;
+    let question = secret.ask(&choices).map_err(|e| of_file(key, e))?;
+    write_once(out, question, author, key)?;
     Ok(told("ask", choices.len(), out, format!("{} goes to the senders", out.display())))
 }
 
@@ -314,19 +344,29 @@ fn reply(
     [public, question]: [&[u8]; 2],
     messages: &Path,
     out: &Path,
-    author: &Author,
+    author: &Signer,
 ) -> Result<Told> {
     let secret = sender(key)?;
     let messages = read_messages(messages)?;
-    let reply = nisc::reply(&secret, public, question, &messages)?;
-    let why = "this key replied before; another reply under it would open both messages; answer the public key anew";
-    write_once(out, &reply, author, key, SenderKey::LEN, why)?;
+    let reply = secret.reply(public, b"", question, &messages).map_err(|e| of_file(key, e))?;
+    write_once(out, reply, author, key)?;
     Ok(told("reply", messages.len(), out, format!("{} goes to the receiver", out.display())))
 }
 
-fn open(key: &Path, choices: &Path, [answer, question, reply]: [&[u8]; 3], out: &Path) -> Result<Told> {
-    let choices = read_choices(choices, receiver(key)?.params().count)?;
+fn open(
+    key: &Path,
+    choices: &Path,
+    answer: &Signed,
+    question: &[u8],
+    reply: &[u8],
+    out: &Path,
+) -> Result<Told> {
+    let path = choices;
+    let choices = read_choices(path, receiver(key)?.key().params().count)?;
     let output = checked(key, answer)?;
+    if output.asked(question)? != choices {
+        return Err(named(path, &"the question asks for other choices; give the file that it was made of"));
+    }
     let messages = nisc::open(&output, &choices, question, reply)?;
     let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
     for message in messages.iter() {
@@ -337,57 +377,46 @@ fn open(key: &Path, choices: &Path, [answer, question, reply]: [&[u8]; 3], out: 
     Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
 }
 
-/// Writes the one message for which `key` serves. Behind the key's `len` bytes its file gets the message's
-/// hash, on the disk, before the message can leave: the very same message can be had again, another one is
-/// refused with `why`.
-fn write_once(out: &Path, message: &[u8], author: &Author, key: &Path, len: usize, why: &str) -> Result<()> {
-    let named = |e: &dyn Display| named(key, e);
+/// Writes the one message for which `key` serves, which is marked before the message can leave.
+fn write_once(out: &Path, message: Pending<'_>, author: &Signer, key: &Path) -> Result<()> {
     let mut file = Output::create(out)?;
-    file.write_all(&author.sign(message)?).map_err(|e| write_fault(out, e))?;
+    file.write_all(&author.sign(message.message())?).map_err(|e| write_fault(out, e))?;
     file.settle()?;
-    let locked = Locked::open(key).map_err(|e| named(&e))?;
-    let served = blake3::hash(message);
-    match read_from(key, &*locked)?.get(len..) {
-        Some([]) => locked
-            .write_at(len as u64, served.as_bytes())
-            .map_err(|e| Error::file(key, "cannot be marked as used", e))?,
-        Some(mark) if mark == served.as_bytes() => {}
-        _ => return Err(named(&why)),
-    }
+    message.release().map_err(|e| of_file(key, e))?;
     file.commit()
 }
 
 /// What the receiver makes of a sender's answer. One that fails its check spends the key, on the disk, before
 /// a word is said.
-fn checked(key: &Path, answer: &[u8]) -> Result<ReceiverOutput> {
-    let file = ReceiverFile::open(key, b"").map_err(|e| named(key, &e))?;
-    file.expand_out(answer).map_err(|e| match e {
+fn checked(key: &Path, answer: &Signed) -> Result<ReceiverOutput> {
+    receiver(key)?.expand_out(&answer.message, answer.author).map_err(|e| match e {
         tacit_ot::Error::Cheated { .. } => Error::Peer(format!(
             "{e}; {} is wiped, as that tells the sender bits of it: make a new key with tacit nisc keygen, \
              and ask its senders anew",
             key.display()
         )),
+        other => of_file(key, other),
+    })
+}
+
+/// A fault of a key's file names the file.
+fn of_file(key: &Path, fault: tacit_ot::Error) -> Error {
+    match fault {
         tacit_ot::Error::Store(fault) => named(key, &fault),
         other => other.into(),
-    })
+    }
 }
 
 fn named(path: &Path, fault: &dyn Display) -> Error {
     Error::Input(format!("{}: {fault}", path.display()))
 }
 
-fn receiver(path: &Path) -> Result<ReceiverKey> {
-    secret(path, ReceiverKey::LEN, |bytes| ReceiverKey::from_bytes(bytes, b""))
+fn receiver(path: &Path) -> Result<ReceiverFile> {
+    ReceiverFile::open(path, b"").map_err(|e| named(path, &e))
 }
 
-fn sender(path: &Path) -> Result<SenderKey> {
-    secret(path, SenderKey::LEN, SenderKey::from_bytes)
-}
-
-/// A secret key of `len` bytes; behind them may stand what it served for.
-fn secret<K>(path: &Path, len: usize, key: impl Fn(&[u8]) -> tacit_ot::Result<K>) -> Result<K> {
-    let bytes = read(path)?;
-    key(&bytes[..len.min(bytes.len())]).map_err(|e| named(path, &e))
+fn sender(path: &Path) -> Result<SenderFile> {
+    SenderFile::open(path).map_err(|e| named(path, &e))
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {

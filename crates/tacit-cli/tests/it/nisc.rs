@@ -3,6 +3,8 @@
 use crate::common::{self, Bench, LIMIT, Said};
 use std::io::Write;
 use std::time::{Duration, Instant};
+use tacit::net::Identity;
+use tacit_ot::silent::signed;
 
 fn nisc(bench: &Bench, args: &[&str]) -> Said {
     // Messages may be made again over the old ones; keys stay whatever is asked for.
@@ -126,6 +128,8 @@ fn bad_files_are_one_line_and_the_right_code() {
     bench.write("answer", &answer);
     bench.write("choices.txt", "0110");
     nisc(&bench, OPEN).fails_with(3, &["choices.txt", "4 choices", "5 OTs"]);
+    bench.write("choices.txt", "01100");
+    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "the question asks for other choices"]);
     bench.write("choices.txt", "0110x");
     nisc(&bench, OPEN).fails_with(3, &["choices.txt", "digits"]);
     bench.write("pairs.txt", "00 01\n");
@@ -136,6 +140,75 @@ fn bad_files_are_one_line_and_the_right_code() {
         .fails_with(3, &["none.pub"]);
     nisc(&bench, &["keygen", "--count", "0", "--out", "x.key"]).fails_with(2, &["number of OTs"]);
     assert!(!bench.exists("got.txt") && !bench.exists("a") && !bench.exists("x.key"));
+}
+
+/// A reply that was changed on its way opens to nothing, wherever the change is.
+#[test]
+fn a_changed_reply_is_refused() {
+    let bench = exchange("linear");
+    nisc(&bench, REPLY).success();
+    let reply = std::fs::read(bench.path("reply")).unwrap();
+    for (i, at) in (0..reply.len()).step_by(5).chain([reply.len() - 1]).enumerate() {
+        let mut changed = reply.clone();
+        changed[at] ^= 1 << (i % 8);
+        bench.write("reply", changed);
+        nisc(&bench, OPEN).fails_with(4, &["silent nisc"]);
+        assert!(!bench.exists("got.txt"), "byte {at}");
+    }
+    // The question is the receiver's own: damaged, it asks for something else, or is another key's.
+    bench.write("reply", &reply);
+    let question = std::fs::read(bench.path("question")).unwrap();
+    let mut changed = question.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    bench.write("question", changed);
+    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "other choices"]);
+    bench.write("question", &question);
+    nisc(&bench, OPEN).success();
+}
+
+/// Whoever holds Alice's two files takes her signatures off, adds a difference to the reply, and signs both
+/// itself.
+#[test]
+fn nobody_can_pass_alices_messages_off_as_its_own() {
+    let bench = Bench::new();
+    for name in ["alice-id.key", "bob-id.key", "mallory-id.key"] {
+        bench.run(&["keygen", "--out", name]).success();
+    }
+    let by = |words: &[&str], more: &[&str]| nisc(&bench, &[words, more].concat());
+    let bob = ["--identity", "bob-id.key"];
+    let alice = ["--identity", "alice-id.key", "--peer", "bob-id.pub"];
+    by(&["keygen", "--count", "5", "--out", "bob.key"], &bob).success();
+    by(&["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"], &alice).success();
+    bench.write("choices.txt", "01101\n");
+    bench.write("pairs.txt", (0..5).map(|i| format!("{i:032x} {:032x}\n", i + 8)).collect::<String>());
+    by(&["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "question"], &bob).success();
+    by(REPLY, &alice).success();
+
+    let file = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let (answer, reply) = (file("answer"), file("reply"));
+    let mallory = Identity::load(&bench.path("mallory-id.key")).unwrap();
+    let own = |message: &[u8]| signed::sign(message, &mallory).unwrap();
+    for difference in [0, 1] {
+        let mut changed = reply[106..].to_vec();
+        changed[53 + 15] ^= difference;
+        bench.write("reply", own(&changed));
+        bench.write("answer", own(&answer[106..]));
+        by(OPEN, &["--peer", "mallory-id.pub"]).fails_with(4, &["other parties"]);
+        // Her own answer in front of Alice's reply.
+        bench.write("answer", &answer);
+        by(OPEN, &[]).fails_with(4, &["reply", "another key has signed it"]);
+    }
+    // And Alice's answer without a name.
+    bench.write("answer", &answer[106..]);
+    bench.write("reply", &reply[106..]);
+    by(OPEN, &[]).fails_with(4, &["other parties"]);
+    assert!(!bench.exists("got.txt"));
+    // None of that has cost Bob his key.
+    bench.write("answer", answer);
+    bench.write("reply", reply);
+    by(OPEN, &["--peer", "alice-id.pub"]).success();
+    let expected: String = [0u32, 9, 10, 3, 12].map(|m| format!("{m:032x}\n")).concat();
+    assert_eq!(bench.read("got.txt"), expected);
 }
 
 /// An answer whose sender guessed wrong.
@@ -272,7 +345,10 @@ fn with_a_peer_named_only_its_messages_are_taken() {
         |answer: &str| by("", "", &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"]);
     unnamed("damaged").fails_with(4, &["does not fit"]);
     unnamed("answer").success();
-    unnamed("stripped").fails_with(4, &["cheated", "bob.key is wiped"]);
+    unnamed("stripped").fails_with(4, &["other parties"]);
+    let identity = Identity::load(&bench.path("alice-id.key")).unwrap();
+    bench.write("cheating", signed::sign(&damaged[106..], &identity).unwrap());
+    unnamed("cheating").fails_with(4, &["cheated", "bob.key is wiped"]);
     unnamed("answer").fails_with(3, &["bob.key", "failed its check"]);
     by("", "none.pub", OPEN).fails_with(3, &["none.pub"]);
 }

@@ -1,8 +1,11 @@
 //! The channel over memory: order, framing, metering, deadlines.
 
 use proptest::prelude::*;
-use std::time::Duration;
-use tacit_net::{Error, Limits, LinkModel, Recording, SessionId, memory};
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tacit_net::link::{Arrival, Interest};
+use tacit_net::{Channel, Error, Limits, LinkModel, Recording, SessionId, memory};
 
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed).wrapping_add((i >> 8) as u8)).collect()
@@ -94,6 +97,67 @@ fn a_dripping_peer_meets_the_deadline() {
     assert!(matches!(&error, Error::Timeout { after, .. } if *after == limits.read), "{error}");
     drop(a);
     drip.join().unwrap();
+}
+
+/// What ends a receive, or many of them, of a peer that says a byte every few milliseconds, and how long it
+/// took.
+fn dripped(receive: impl FnOnce(&mut Channel) -> tacit_net::Result<()>) -> (Error, Duration) {
+    let limits = Limits { idle: Duration::from_millis(100), ..Limits::default() };
+    let (mut a, mut b) = memory::pair_over(LinkModel::LOOPBACK, limits, SessionId([0; 32]));
+    let drip = std::thread::spawn(move || {
+        while b.send(&[0]).and_then(|()| b.flush()).is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let start = Instant::now();
+    let error = receive(&mut a).unwrap_err();
+    let took = start.elapsed();
+    drop(a);
+    drip.join().unwrap();
+    (error, took)
+}
+
+/// The whole of a message has a deadline, not the silence between its bytes alone: by the limits' hour a receive,
+/// this would take 20 s, and the many receives ten million times as long.
+#[test]
+fn a_message_that_drips_ends_in_bounded_time() {
+    let (error, took) = dripped(|channel| channel.recv(&mut [0; 1024]));
+    assert!(matches!(&error, Error::Timeout { after, .. } if after.as_millis() == 350), "{error}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    // Ten times the idle limit, and a second for the 4,096 bytes that cannot have come.
+    let (error, took) = dripped(|channel| (0..1 << 29).try_for_each(|_| channel.recv(&mut [0])));
+    assert!(matches!(&error, Error::Timeout { after, .. } if after.as_millis() >= 1000), "{error}");
+    assert!(took > Duration::from_millis(900) && took < Duration::from_secs(10), "{took:?}");
+}
+
+/// A peer that now and then takes a byte holds a sender no longer either.
+#[test]
+fn a_peer_that_takes_byte_by_byte_meets_the_deadline() {
+    struct Narrow;
+    impl tacit_net::Link for Narrow {
+        fn try_write(&mut self, parts: &[IoSlice<'_>]) -> tacit_net::Result<usize> {
+            static TURN: AtomicBool = AtomicBool::new(false);
+            let room = TURN.fetch_xor(true, Ordering::Relaxed);
+            Ok(usize::from(room && parts.iter().any(|part| !part.is_empty())))
+        }
+        fn try_read(&mut self, _: &mut [IoSliceMut<'_>]) -> tacit_net::Result<Arrival> {
+            Ok(Arrival::Nothing)
+        }
+        fn wait(&mut self, _: Interest, timeout: Duration) -> tacit_net::Result<bool> {
+            std::thread::sleep(timeout.min(Duration::from_millis(20)));
+            Ok(timeout >= Duration::from_millis(20))
+        }
+        fn wire_bytes(&self) -> (u64, u64) {
+            (0, 0)
+        }
+    }
+    let limits = Limits { idle: Duration::from_millis(100), ..Limits::default() };
+    let link = Box::new(Narrow);
+    let mut channel = Channel::with_limits(link, tacit_net::Party::First, SessionId([0; 32]), limits);
+    let start = Instant::now();
+    let error = channel.send(&[0; 1 << 20]).unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

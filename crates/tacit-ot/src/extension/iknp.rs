@@ -237,8 +237,7 @@ impl IknpSender {
     fn run(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
         self.spent.check("iknp")?;
         let result = self.run_tiles(channel, n, rows);
-        self.spent.record(&result);
-        result
+        self.spent.record("iknp", result)
     }
 
     fn run_tiles(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
@@ -322,8 +321,7 @@ impl IknpReceiver {
     ) -> Result<()> {
         self.spent.check("iknp")?;
         let result = self.run_tiles(channel, choices, n, rows);
-        self.spent.record(&result);
-        result
+        self.spent.record("iknp", result)
     }
 
     fn run_tiles(

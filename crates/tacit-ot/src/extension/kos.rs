@@ -264,7 +264,7 @@ impl KosSender {
     }
 
     /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one
-    /// stream fails, all are spent.
+    /// stream fails, all are spent, those with a check on its way included.
     pub fn fork(&mut self) -> Self {
         let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone(), self.binding);
         fork.history = self.history.as_mut().map(History::fork);
@@ -281,8 +281,7 @@ impl KosSender {
                 result
             }
         };
-        self.spent.record(&result);
-        result
+        self.spent.record("kos", result)
     }
 
     /// As [`run_batches`](Self::run_batches) with χ from the history.
@@ -354,16 +353,21 @@ impl KosSender {
     fn verify(&mut self, channel: &mut Channel, batch: usize) -> Result<[Block; KAPPA]> {
         let mut answer = [Block::ZERO; KAPPA];
         channel.recv_blocks(&mut answer)?;
-        let hashes = &mut self.hashes[batch % WINDOW];
-        let (x, delta) = (answer[0], self.cote.delta());
-        let wrong = (1..KAPPA)
-            .fold(Block::ZERO, |wrong, i| wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i)))));
+        let KosSender { cote, hashes, spent, .. } = self;
+        let hashes = &mut hashes[batch % WINDOW];
+        let (x, delta) = (answer[0], cote.delta());
+        let result = spent.settle("kos", || {
+            let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
+                wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))
+            });
+            if wrong == Block::ZERO {
+                Ok(answer)
+            } else {
+                Err(Error::Cheated { protocol: "kos", what: "the receiver's columns do not agree" })
+            }
+        });
         hashes.zeroize();
-        if wrong == Block::ZERO {
-            Ok(answer)
-        } else {
-            Err(Error::Cheated { protocol: "kos", what: "the receiver's columns do not agree" })
-        }
+        result
     }
 }
 
@@ -498,8 +502,7 @@ impl KosReceiver {
                 result
             }
         };
-        self.spent.record(&result);
-        result
+        self.spent.record("kos", result)
     }
 
     /// As [`run_batches`](Self::run_batches) with χ from the history.

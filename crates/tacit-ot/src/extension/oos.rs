@@ -149,7 +149,7 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
     pub fn extend(&mut self, channel: &mut Channel, rows: &mut [[Block; W]]) -> Result<()> {
         self.spent.check("oos")?;
         let result = self.run(channel, rows);
-        self.spent.record(&result);
+        let result = self.spent.record("oos", result);
         result.inspect_err(|_| rows.as_flattened_mut().zeroize())
     }
 
@@ -224,18 +224,22 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
         let (x, t) = answer.split_at(k);
         let mut code = scratch(n);
         self.code.encode_columns(x, 1, 1, &mut code);
-        let hashes = &mut self.hashes[batch % WINDOW];
-        let mut wrong = Block::ZERO;
-        for i in 0..n {
-            let bit = self.delta[i / 128].bit(i % 128);
-            wrong = wrong | (t[i] ^ hashes[i] ^ (code[i] & Block::mask(bit)));
-        }
+        let OosSender { delta, hashes, spent, .. } = self;
+        let hashes = &mut hashes[batch % WINDOW];
+        let result = spent.settle("oos", || {
+            let mut wrong = Block::ZERO;
+            for i in 0..n {
+                let bit = delta[i / 128].bit(i % 128);
+                wrong = wrong | (t[i] ^ hashes[i] ^ (code[i] & Block::mask(bit)));
+            }
+            if wrong == Block::ZERO {
+                Ok(())
+            } else {
+                Err(Error::Cheated { protocol: "oos", what: "the receiver's columns are not code words" })
+            }
+        });
         hashes.zeroize();
-        if wrong == Block::ZERO {
-            Ok(())
-        } else {
-            Err(Error::Cheated { protocol: "oos", what: "the receiver's columns are not code words" })
-        }
+        result
     }
 }
 
@@ -303,7 +307,7 @@ impl<const K: usize, const W: usize> OosReceiver<K, W> {
             return Err(Error::Usage { protocol: "oos", what: "a word has more bits than the code takes" });
         }
         let result = self.run(channel, inputs, rows);
-        self.spent.record(&result);
+        let result = self.spent.record("oos", result);
         result.inspect_err(|_| rows.as_flattened_mut().zeroize())
     }
 

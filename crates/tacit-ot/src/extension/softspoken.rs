@@ -274,15 +274,15 @@ impl SoftSender {
                 let mut answer = [Block::ZERO; KAPPA];
                 channel.recv_blocks(&mut answer)?;
                 let (x, delta) = (answer[0], *self.delta);
-                let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
-                    wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))
-                });
-                if wrong != Block::ZERO {
-                    return Err(Error::Cheated {
-                        protocol: NAME,
-                        what: "the receiver's columns do not agree",
+                self.spent.settle(NAME, || {
+                    let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
+                        wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))
                     });
-                }
+                    if wrong == Block::ZERO {
+                        return Ok(());
+                    }
+                    Err(Error::Cheated { protocol: NAME, what: "the receiver's columns do not agree" })
+                })?;
                 history.answered(&answer);
             }
             let here = (n - start).min(data * 128);
@@ -300,7 +300,7 @@ impl CotSender for SoftSender {
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
         self.spent.check(NAME)?;
         let result = self.run(channel, out);
-        self.spent.record(&result);
+        let result = self.spent.record(NAME, result);
         result.inspect_err(|_| out.zeroize())
     }
 }
@@ -413,7 +413,7 @@ impl CotReceiver for SoftReceiver {
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
         self.spent.check(NAME)?;
         let result = self.run(channel, out);
-        self.spent.record(&result);
+        let result = self.spent.record(NAME, result);
         result.inspect_err(|_| out.zeroize())
     }
 }

@@ -6,17 +6,20 @@
 //! another u for some of the bits: a random combination of all correlations, hidden by one more that is given
 //! up, shows it, unless the sender's bits there are as it guesses. A receiver so learns bits of Δ, and is
 //! caught when one guess is wrong. An element of 16 bytes a bit and a correlation from the receiver; then 16
-//! and 32 bytes for the check. Soundness 1/p.
+//! and 32 bytes for each check. Two values of Δ that a combination does not tell apart have probability 1/p; a
+//! guess that is right with probability g leaves 1/(2·g²) pairs, so over 2^61 − 1 one combination gives 2^-30 (see
+//! [`prime`](super::prime)). There are two there, and 2^-60; one over 2^128 − 159, and 2^-63.
 
 use crate::{BaseOt, Error, Result};
+use subtle::{Choice, ConstantTimeEq};
 use tacit_crypto::field::Field;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The sender, who holds Δ.
-pub(crate) struct CopeSender<F> {
-    delta: F,
+pub(crate) struct CopeSender<F: Field> {
+    delta: Zeroizing<F>,
     bits: Zeroizing<Vec<bool>>,
     keys: Vec<Prg>,
 }
@@ -40,11 +43,20 @@ fn stream<F: Field>(prg: &mut Prg, n: usize) -> Zeroizing<Vec<F>> {
     Zeroizing::new(blocks.iter().map(|block| F::from_block(*block)).collect())
 }
 
-/// Σ χ_h·x_h + the last x, for the public seed of the χ.
-fn combine<F: Field>(seed: Block, x: &[F]) -> F {
-    let Some((last, rest)) = x.split_last() else { return F::ZERO };
-    let chi = stream::<F>(&mut Prg::from_seed(seed), rest.len());
-    rest.iter().zip(chi.iter()).fold(*last, |sum, (x, chi)| sum + *x * *chi)
+/// How many times a check over the field is made, with weights of its own each time.
+pub(super) const fn checks<F: Field>() -> usize {
+    if F::BITS < 100 { 2 } else { 1 }
+}
+
+/// Σ χ_h·x_h + x_last for each check, which has one of the last x, for the public seed of all χ.
+fn combine<F: Field>(seed: Block, x: &[F]) -> Zeroizing<Vec<F>> {
+    let (rest, masks) = x.split_at(x.len().saturating_sub(checks::<F>()));
+    let mut prg = Prg::from_seed(seed);
+    let sum = |mask: &F| {
+        let chi = stream::<F>(&mut prg, rest.len());
+        rest.iter().zip(chi.iter()).fold(*mask, |sum, (x, chi)| sum + *x * *chi)
+    };
+    Zeroizing::new(masks.iter().map(sum).collect())
 }
 
 pub(super) fn element<F: Field>(protocol: &'static str, block: Block) -> Result<F> {
@@ -58,7 +70,8 @@ impl<F: Field> CopeSender<F> {
             Zeroizing::new((0..F::BITS).map(|i| delta.to_block().bit(i)).collect());
         let mut keys = Zeroizing::new(vec![Block::ZERO; F::BITS]);
         base.receive(channel, prg, &BitVec::from_bools(&bits), &mut keys)?;
-        Ok(CopeSender { delta, bits, keys: keys.iter().map(|key| Prg::from_seed(*key)).collect() })
+        let keys = keys.iter().map(|key| Prg::from_seed(*key)).collect();
+        Ok(CopeSender { delta: Zeroizing::new(delta), bits, keys })
     }
 
     /// Fills `v`: the receiver gets w = v + u·Δ.
@@ -72,7 +85,7 @@ impl<F: Field> CopeSender<F> {
         prg: &mut Prg,
         v: &mut [F],
     ) -> Result<()> {
-        let n = v.len() + 1;
+        let n = v.len() + checks::<F>();
         let mut all = Zeroizing::new(vec![F::ZERO; n]);
         let mut differences = vec![Block::ZERO; n];
         for (i, key) in self.keys.iter_mut().enumerate().rev() {
@@ -88,13 +101,17 @@ impl<F: Field> CopeSender<F> {
         let seed = prg.block();
         channel.send_block(seed)?;
         channel.flush()?;
-        let mut answer = [Block::ZERO; 2];
+        let mut answer = vec![Block::ZERO; 2 * checks::<F>()];
         channel.recv_blocks(&mut answer)?;
-        let [x, z] = [element::<F>(protocol, answer[0])?, element::<F>(protocol, answer[1])?];
-        if z != combine(seed, &all) + x * self.delta {
+        let mut same = Choice::from(1);
+        for (sum, [x, z]) in combine(seed, &all).iter().zip(answer.as_chunks().0) {
+            let [x, z] = [element::<F>(protocol, *x)?, element::<F>(protocol, *z)?];
+            same &= z.to_block().ct_eq(&(*sum + x * *self.delta).to_block());
+        }
+        if !bool::from(same) {
             return Err(Error::Cheated { protocol, what: "the inputs differ from bit to bit of Δ" });
         }
-        v.copy_from_slice(&all[..n - 1]);
+        v.copy_from_slice(&all[..v.len()]);
         Ok(())
     }
 }
@@ -127,9 +144,10 @@ impl CopeReceiver {
         w: &mut [F],
         change: impl Fn(usize, &mut [F]),
     ) -> Result<()> {
-        let n = u.len() + 1;
-        let mut inputs = Zeroizing::new(u.to_vec());
-        inputs.push(F::from_block(prg.block()));
+        let n = u.len() + checks::<F>();
+        let mut inputs = Zeroizing::new(Vec::with_capacity(n));
+        inputs.extend_from_slice(u);
+        inputs.extend((0..checks::<F>()).map(|_| F::from_block(prg.block())));
         let mut all = Zeroizing::new(vec![F::ZERO; n]);
         for (i, [zero, one]) in self.keys.iter_mut().enumerate().rev() {
             let (zero, one) = (stream::<F>(zero, n), stream::<F>(one, n));
@@ -143,9 +161,11 @@ impl CopeReceiver {
         }
         channel.flush()?;
         let seed = channel.recv_block()?;
-        channel.send_blocks(&[combine(seed, &inputs).to_block(), combine(seed, &all).to_block()])?;
+        for (x, z) in combine(seed, &inputs).iter().zip(combine(seed, &all).iter()) {
+            channel.send_blocks(&[x.to_block(), z.to_block()])?;
+        }
         channel.flush()?;
-        w.copy_from_slice(&all[..n - 1]);
+        w.copy_from_slice(&all[..u.len()]);
         all.zeroize();
         Ok(())
     }

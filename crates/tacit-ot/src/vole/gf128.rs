@@ -206,7 +206,7 @@ impl Gf128Receiver {
         let noise = &mut second[..n];
         let noisy = run.punctured_leaves(&trees, &mut corrections, noise);
         if self.security == Security::Malicious {
-            run.check(channel, NAME, &mut self.prg, &trees, y.iter().copied(), noise, check)?;
+            run.check(channel, &self.engine, &mut self.prg, &trees, y.iter().copied(), noise, check)?;
         }
         let sparse = |start: usize, piece: &mut [Block]| run.sparse(&noisy, &y, start, piece);
         ScaledAccumulate::new(run.code, n).encode_both(sparse, first, second, [u, w]);

@@ -9,7 +9,7 @@ use crate::silent::engine::Engine;
 use crate::silent::noise::Noise;
 use crate::silent::tree::half::{GroupKeys, HalfTrees};
 use crate::silent::tree::leaf_check::Weights;
-use crate::silent::tree::opening::{CheckMessage, check_cots, check_digest, fold_powers, receive_digest};
+use crate::silent::tree::opening::{CheckMessage, check_cots, check_digest, fold_powers};
 use crate::silent::tree::spcot::{ReceiverTrees, Trees};
 use crate::{Result, Security};
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
@@ -168,11 +168,11 @@ impl Run {
         Ok(())
     }
 
-    /// The receiver's side, in the name of `protocol`: `Cheated` when the sender's noise is of another Δ.
+    /// The receiver's side, of a run of `engine`: `Cheated` when the sender's noise is of another Δ.
     pub(super) fn check(
         &self,
         channel: &mut Channel,
-        protocol: &'static str,
+        engine: &Engine,
         prg: &mut Prg,
         trees: &ReceiverTrees,
         values: impl Iterator<Item = Block>,
@@ -184,6 +184,6 @@ impl Run {
         CheckMessage::send(channel, seed, weights.of_values(trees.points(), values), cots)?;
         channel.flush()?;
         let value = self.weigh(&weights, noise) ^ fold_powers(cots);
-        receive_digest(channel, protocol, &check_digest(&self.context, self.number, value))
+        engine.receive_digest(channel, &check_digest(&self.context, self.number, value))
     }
 }

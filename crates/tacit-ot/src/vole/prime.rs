@@ -5,10 +5,14 @@
 //!   noise; for malicious security with static leakage. A malicious receiver may guess bits of Δ and is
 //!   caught when one guess is wrong.
 //! - **Traffic**: KOS or IKNP for the random OTs; 32 bytes a level and 16 a tree for the trees, 16 a bit of a
-//!   tree's value for the reverse VOLE, whatever the number of correlations; with malicious security 200
+//!   tree's value for the reverse VOLE, whatever the number of correlations; with malicious security some 200
 //!   bytes more.
-//! - **Statistical security** of the checks (degree of the weights over p): 2^-56 over 2^61 − 1, 2^-123 over
-//!   2^128 − 159.
+//! - **Statistical security** of the checks: 2^-56 over 2^61 − 1, where every check is made twice, and 2^-61 over
+//!   2^128 − 159. Weights of degree d make two points that a cheating sender does not tell apart with
+//!   probability ε = d/p for each of the r weights that a check takes, (d/p)^r. A guess that is right with
+//!   probability g leaves at most 1/(2·g²) pairs of points, and none of them may look alike: whoever guesses g
+//!   gets more than its guess with probability min(2·g, ε/g), whose maximum is √(2·ε). With d < 24 that is 2^-28
+//!   for one weight over 2^61 − 1, 2^-56 for two, and 2^-61 for one over 2^128 − 159.
 //!
 //! The noise has a random nonzero value at one leaf of each tree. Deviations from figures 9 and 16: the OTs
 //! come from KOS or IKNP instead of a base OT each, which takes more messages and far fewer public-key
@@ -17,7 +21,7 @@
 //! given up, stands for the hash of right leaves and figure 16's combination. The check compares two values
 //! of which the receiver's alone may be told: the sender commits to its own first.
 
-use super::cope::{CopeReceiver, CopeSender, element};
+use super::cope::{CopeReceiver, CopeSender, checks, element};
 use super::reverse;
 use crate::convert::{CotToRot, chosen_messages, chosen_pairs};
 use crate::silent::bcgikrs19::LARGEST_RUN;
@@ -49,9 +53,10 @@ struct Run<F> {
 }
 
 /// All that the parties must agree on.
-fn context<F: Field>(channel: &Channel, security: Security) -> Transcript {
-    let mut context = Transcript::new("tacit silent vole v5");
+fn context<F: Field>(channel: &mut Channel, security: Security) -> Transcript {
+    let mut context = Transcript::new("tacit silent vole v6");
     context.append("session", &channel.session_id().0);
+    context.append_u64("instance", channel.next_instance());
     context.append("field", F::NAME.as_bytes());
     context.append_u64("malicious", (security == Security::Malicious) as u64);
     context
@@ -77,8 +82,13 @@ struct Weights<F> {
 }
 
 impl<F: Field> Weights<F> {
-    fn new(seed: Block, layout: Noise) -> Self {
+    /// Those of each of the checks that one seed is good for.
+    fn of_seed(seed: Block, layout: Noise) -> Vec<Self> {
         let mut prg = Prg::from_seed(seed);
+        (0..checks::<F>()).map(|_| Self::draw(&mut prg, layout)).collect()
+    }
+
+    fn draw(prg: &mut Prg, layout: Noise) -> Self {
         let mut draw = |n| (0..n).map(|_| F::from_block(prg.block())).collect();
         let variables = draw(layout.shape.depth + LANES.ilog2() as usize);
         Weights { variables, tiles: draw(layout.shape.tiles), tile_len: layout.tile_len() }
@@ -107,7 +117,7 @@ impl<F: Field> Weights<F> {
 }
 
 /// What the commitment of the check is bound to.
-fn binding(context: &Transcript, opened: &[Block; 2]) -> [u8; 32] {
+fn binding(context: &Transcript, opened: &[Block]) -> [u8; 32] {
     let mut transcript = context.clone();
     transcript.append_blocks("check", opened);
     let mut out = [0; 32];
@@ -118,9 +128,9 @@ fn binding(context: &Transcript, opened: &[Block; 2]) -> [u8; 32] {
 const DISAGREE: Error = Error::Cheated { protocol: NAME, what: "the trees do not fit Δ" };
 
 /// The sender, who holds Δ.
-pub struct SilentVoleSender<F> {
+pub struct SilentVoleSender<F: Field> {
     engine: Engine,
-    delta: F,
+    delta: Zeroizing<F>,
     rot: CotToRot<SourceSender>,
     /// With malicious security.
     cope: Option<CopeSender<F>>,
@@ -155,7 +165,8 @@ impl<F: Field> SilentVoleSender<F> {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeSender::setup(channel, base, prg, delta)?),
         };
-        Ok(SilentVoleSender { engine, delta, rot: CotToRot::new(source), cope, prg: prg.fork() })
+        let (delta, rot) = (Zeroizing::new(delta), CotToRot::new(source));
+        Ok(SilentVoleSender { engine, delta, rot, cope, prg: prg.fork() })
     }
 
     /// Reverse VOLE of the receiver's inputs y: fills `b` with random elements; the receiver gets Δ·y − b.
@@ -165,7 +176,7 @@ impl<F: Field> SilentVoleSender<F> {
         channel.recv_blocks(&mut differences).inspect_err(|_| b.zeroize())?;
         for (b, d) in b.iter_mut().zip(differences) {
             // w = v + u·Δ and d = y − u, so w + (d·Δ − v) = y·Δ.
-            *b = F::from_block(d) * self.delta - *b;
+            *b = F::from_block(d) * *self.delta - *b;
         }
         Ok(())
     }
@@ -180,7 +191,7 @@ impl<F: Field> SilentVoleSender<F> {
         let Run { layout, mut ggm, code, context } = begin(&mut self.engine, channel, out.len())?;
         let shape = layout.shape;
         let trees = shape.tiles * LANES;
-        let mut shares = Zeroizing::new(vec![F::ZERO; trees + 1]);
+        let mut shares = Zeroizing::new(vec![F::ZERO; trees + checks::<F>()]);
         match &mut self.cope {
             Some(cope) => {
                 cope.extend(channel, NAME, &mut self.prg, &mut shares)?;
@@ -189,9 +200,9 @@ impl<F: Field> SilentVoleSender<F> {
                     *share = -*share;
                 }
             }
-            None => reverse::send(channel, &mut self.rot, self.delta, &mut shares[..trees])?,
+            None => reverse::send(channel, &mut self.rot, *self.delta, &mut shares[..trees])?,
         }
-        let (shares, mask) = shares.split_at(trees);
+        let (shares, masks) = shares.split_at(trees);
         let (pads, _) = chosen_pairs(channel, &mut self.rot, shape.cots())?;
         let mut noise = vec![F::ZERO; layout.positions()];
         let mut message = Vec::with_capacity(2 * shape.cots() + shares.len());
@@ -225,22 +236,40 @@ impl<F: Field> SilentVoleSender<F> {
         channel.send_blocks(&message)?;
         channel.flush()?;
         if self.cope.is_some() {
-            let mut opened = [Block::ZERO; 2];
-            channel.recv_blocks(&mut opened)?;
-            let masked: F = element(NAME, opened[1])?;
-            let mine = Weights::new(opened[0], layout).sum(&noise) + mask[0] + self.delta * masked;
-            let binding = binding(&context, &opened);
-            let (commitment, opening) = commit(&binding, &mine.to_block().to_bytes(), &mut self.prg);
-            channel.send(&commitment.0)?;
-            channel.flush()?;
-            if !bool::from(channel.recv_block()?.ct_eq(&mine.to_block())) {
-                return Err(DISAGREE);
-            }
-            channel.send(&opening.0)?;
-            channel.flush()?;
+            self.answer(channel, layout, &context, &noise, masks)?;
         }
         out.copy_from_slice(&Zeroizing::new(code.encode(noise, out.len())));
         Ok(())
+    }
+}
+
+impl<F: Field> SilentVoleSender<F> {
+    /// The check of a run's `noise`: commits to its values, and shows them once the receiver has shown the same.
+    fn answer(
+        &mut self,
+        channel: &mut Channel,
+        layout: Noise,
+        context: &Transcript,
+        noise: &[F],
+        masks: &[F],
+    ) -> Result<()> {
+        let mut opened = vec![Block::ZERO; 1 + masks.len()];
+        channel.recv_blocks(&mut opened)?;
+        let mut mine = Zeroizing::new(Vec::with_capacity(masks.len()));
+        let weights = Weights::of_seed(opened[0], layout);
+        for ((weights, mask), masked) in weights.iter().zip(masks).zip(&opened[1..]) {
+            let masked: F = element(NAME, *masked)?;
+            mine.push((weights.sum(noise) + *mask + *self.delta * masked).to_block());
+        }
+        let mine = Block::as_bytes(&mine);
+        let (commitment, opening) = commit(&binding(context, &opened), mine, &mut self.prg);
+        channel.send(&commitment.0)?;
+        channel.flush()?;
+        let mut theirs = vec![0; mine.len()];
+        channel.recv(&mut theirs)?;
+        self.engine.settle(|| if bool::from(theirs.ct_eq(mine)) { Ok(()) } else { Err(DISAGREE) })?;
+        channel.send(&opening.0)?;
+        Ok(channel.flush()?)
     }
 }
 
@@ -277,7 +306,7 @@ impl<F: Field> SilentVoleReceiver<F> {
         Ok(())
     }
 
-    /// A tree's point and its nonzero value, for every tree, and a mask.
+    /// A tree's point and its nonzero value, for every tree, and a mask for each check.
     fn noise(&mut self, layout: Noise) -> (Zeroizing<Vec<u32>>, Zeroizing<Vec<F>>) {
         let alpha = Zeroizing::new(layout.points(&mut self.prg));
         let nonzero = |_: &u32| loop {
@@ -287,7 +316,7 @@ impl<F: Field> SilentVoleReceiver<F> {
             }
         };
         let mut values: Zeroizing<Vec<F>> = Zeroizing::new(alpha.iter().map(nonzero).collect());
-        values.push(F::from_block(self.prg.block()));
+        values.extend((0..checks::<F>()).map(|_| F::from_block(self.prg.block())));
         (alpha, values)
     }
 
@@ -301,7 +330,7 @@ impl<F: Field> SilentVoleReceiver<F> {
             Some(cope) => cope.extend(channel, &mut self.prg, &values, &mut shares)?,
             None => reverse::receive(channel, &mut self.rot, &values[..trees], &mut shares[..trees])?,
         }
-        let (values, mask) = values.split_at(trees);
+        let (values, masks) = values.split_at(trees);
         let (shares, masked) = shares.split_at(trees);
         let mut choices = BitVec::zeros(shape.cots());
         let place = |i: usize| (i / LANES / shape.depth * LANES + i % LANES, i / LANES % shape.depth);
@@ -346,19 +375,25 @@ impl<F: Field> SilentVoleReceiver<F> {
         }
         if self.cope.is_some() {
             let seed = self.prg.block();
-            let weights = Weights::new(seed, layout);
-            let opened = [seed, (weights.sum(&sparse) + mask[0]).to_block()];
+            let weights = Weights::of_seed(seed, layout);
+            let weigh = |x: &[F], masks: &[F]| -> Vec<Block> {
+                weights.iter().zip(masks).map(|(weights, mask)| (weights.sum(x) + *mask).to_block()).collect()
+            };
+            let mut opened = vec![seed];
+            opened.extend(weigh(&sparse, masks));
             channel.send_blocks(&opened)?;
             channel.flush()?;
-            let mine = (weights.sum(&noise) + masked[0]).to_block();
+            let mine = Zeroizing::new(weigh(&noise, masked));
             let mut theirs = (Commitment([0; 32]), Opening([0; 32]));
             channel.recv(&mut theirs.0.0)?;
-            channel.send_block(mine)?;
+            channel.send_blocks(&mine)?;
             channel.flush()?;
             channel.recv(&mut theirs.1.0)?;
-            if !verify(&binding(&context, &opened), &mine.to_bytes(), &theirs.0, &theirs.1) {
-                return Err(DISAGREE);
-            }
+            let binding = binding(&context, &opened);
+            self.engine.settle(|| match verify(&binding, Block::as_bytes(&mine), &theirs.0, &theirs.1) {
+                true => Ok(()),
+                false => Err(DISAGREE),
+            })?;
         }
         u.copy_from_slice(&Zeroizing::new(code.encode(sparse, u.len())));
         w.copy_from_slice(&Zeroizing::new(code.encode(noise, w.len())));
@@ -416,7 +451,7 @@ impl<F: Field> Stream for SilentVoleReceiver<F> {
 
 impl<F: Field> VoleSender<F> for SilentVoleSender<F> {
     fn delta(&self) -> F {
-        self.delta
+        *self.delta
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [F]) -> Result<()> {
@@ -503,6 +538,26 @@ mod tests {
             assert!(caught::<F128>(1000 + i as u128, spoil), "tree {i}");
         }
         assert!(!caught::<F128>(1000, |_| ()) && !caught::<F61>(1000, |_| ()), "honest");
+    }
+
+    /// A check over the small field is two, with weights of their own: whoever meets one by chance is caught by
+    /// the other.
+    #[test]
+    fn a_small_field_is_checked_twice() {
+        assert_eq!((checks::<F61>(), checks::<F128>()), (2, 1));
+        let layout = Noise::of_field(usize::MAX, 5);
+        let noise: Vec<F61> =
+            (0..layout.positions()).map(|i| F61::from_block(prg(i as u128).block())).collect();
+        let sums = |seed| -> Vec<F61> {
+            Weights::of_seed(Block::new(seed), layout).iter().map(|weights| weights.sum(&noise)).collect()
+        };
+        let (one, other) = (sums(1), sums(2));
+        assert!(one.len() == 2 && one[0] != one[1] && one[0] != other[0] && one[1] != other[1]);
+        assert_eq!(sums(1), one);
+        // Two runs of one session on one channel have contexts of their own.
+        let (mut a, _b) = memory::pair();
+        let drawn = [(); 2].map(|()| context::<F61>(&mut a, Security::Malicious).challenge_block("test"));
+        assert!(drawn[0] != drawn[1]);
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl SubfieldReceiver {
         run.sparse(&noisy, &coordinates, 0, &mut sparse);
         if security == Security::Malicious {
             let values = y.iter().map(|y| field.embed(*y));
-            run.check(channel, NAME, &mut self.prg, &trees, values, &noise, check)?;
+            run.check(channel, engine, &mut self.prg, &trees, values, &noise, check)?;
         }
         let (count, code) = (w.len(), BlockAccumulate::new(run.code, layout.positions()));
         encode(&code, noise, count, |at, piece| w[at..at + piece.len()].copy_from_slice(piece));

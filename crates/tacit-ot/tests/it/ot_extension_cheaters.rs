@@ -2,7 +2,7 @@
 //! descriptions, so their honest form is a second implementation of the receiver as well.
 
 use crate::common::{Dealer, prg};
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128, transcript::Transcript};
 use tacit_net::testing::{Outcome, Tally, duel};
 use tacit_net::{Channel, Recording, memory};
@@ -241,6 +241,117 @@ fn oos_catches_wrong_columns_as_analysed() {
         let first = (s as u64 + 1) * 100_000;
         assert_rate(Tally::of(RUNS, |run| oos_run(&code, first + 10 * run, wrong)), *columns);
     }
+}
+
+/// What the senders of as many streams of one setup make of cheating receivers that hold their answers back
+/// until every stream waits for one: `cheat` gets the stream's number and what holds it back.
+fn in_flight<S: Send>(
+    streams: Vec<S>,
+    extend: impl Fn(&mut S, &mut Channel) -> Result<()> + Sync,
+    cheat: impl Fn(usize, &mut Channel, &dyn Fn()) -> Result<()> + Sync,
+) -> Vec<Result<()>> {
+    let barrier = Barrier::new(streams.len());
+    std::thread::scope(|scope| {
+        let (cheat, extend, barrier) = (&cheat, &extend, &barrier);
+        let run = |(i, mut stream): (usize, S)| {
+            let (mut mine, mut theirs) = memory::pair();
+            scope.spawn(move || cheat(i, &mut theirs, &|| drop(barrier.wait())));
+            scope.spawn(move || extend(&mut stream, &mut mine))
+        };
+        let runs: Vec<_> = streams.into_iter().enumerate().map(run).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    })
+}
+
+const STREAMS: usize = 8;
+
+/// The seed that fork `i` drew from the stream of `key`.
+fn forked(key: Block, i: usize) -> Block {
+    let mut stream = Prg::from_seed(key);
+    for _ in 0..i {
+        stream.block();
+    }
+    stream.block()
+}
+
+/// Stream `i`'s guess of Δ's bits at three columns: each stream has another one.
+fn guesses(i: usize) -> Vec<Wrong> {
+    [1, 64, 126].into_iter().enumerate().map(|(bit, column)| one_bit(column, i >> bit & 1 == 1)).collect()
+}
+
+/// One stream of all passes at most, and only if no other one failed before.
+fn outcome(protocol: &'static str, results: &[Result<()>]) -> Outcome {
+    let told = |error: &Error| matches!(error, Error::Cheated { protocol: p, .. } | Error::Spent(p) if *p == protocol);
+    assert!(results.iter().filter_map(|result| result.as_ref().err()).all(told));
+    assert!(results.iter().any(|result| matches!(result, Err(Error::Cheated { .. }))));
+    if results.iter().any(Result::is_ok) { Outcome::Won } else { Outcome::Caught }
+}
+
+/// Eight streams of one setup guess three bits of Δ in all eight ways at the same time. One of the guesses is
+/// right, and it must not pass more often than the single guess of a single stream.
+#[test]
+fn streams_of_one_setup_have_the_guesses_of_one_stream() {
+    let choices = vec![Block::new(7); LEN];
+    let kos = |run: u64| {
+        let seed = u128::from(run) + 1;
+        let mut pairs = vec![[Block::ZERO; 2]; KAPPA - 1];
+        let (mut idle, _peer) = memory::pair();
+        Dealer(seed).send(&mut idle, &mut prg(0), &mut pairs).unwrap();
+        let mut sender = KosSender::setup(&mut idle, &Dealer(seed), &mut prg(seed + 2)).unwrap();
+        let forks = (0..STREAMS).map(|_| sender.fork()).collect();
+        let extend = |fork: &mut KosSender, channel: &mut Channel| {
+            let mut out = vec![Block::ONES; N];
+            let result = fork.extend(channel, &mut out);
+            assert!(result.is_ok() || out.iter().all(|block| *block == Block::ZERO), "something is left");
+            result
+        };
+        let results = in_flight(forks, extend, |i, channel, hold| {
+            let seeds: Vec<_> = pairs.iter().map(|pair| pair.map(|key| forked(key, i))).collect();
+            let (words, x) = (vec![choices.clone(); KAPPA - 1], [choices.clone()]);
+            cheat(channel, &seeds, &words, &x, 1, &guesses(i), |channel, u| {
+                let challenge = asked(channel, u)?;
+                hold();
+                Ok(challenge)
+            })
+        });
+        outcome("kos", &results)
+    };
+    assert_rate(Tally::of(400, kos), 3);
+
+    let code: Arc<dyn LinearCode> = Arc::new(MatrixCode::concatenated(64));
+    let n = code.length();
+    let oos = |run: u64| {
+        let (base, seed) = (Dealer(run.into()), u128::from(run));
+        let (pairs, forks) = duel(
+            run,
+            |channel| {
+                let kos = KosSender::setup(channel, &base, &mut prg(seed + 3)).unwrap();
+                let mut pairs = vec![[Block::ZERO; 2]; n];
+                CotToRot::new(kos).extend(channel, &mut pairs).unwrap();
+                pairs
+            },
+            |channel| {
+                let mut sender =
+                    OosSender::<2, 6>::setup(channel, &base, code.clone(), &mut prg(seed + 2)).unwrap();
+                (0..STREAMS).map(|_| sender.fork()).collect::<Vec<_>>()
+            },
+        );
+        let extend = |fork: &mut OosSender<2, 6>, channel: &mut Channel| {
+            fork.extend(channel, &mut vec![[Block::ONES; 6]; N])
+        };
+        let results = in_flight(forks, extend, |i, channel, hold| {
+            let seeds: Vec<_> = pairs.iter().map(|pair| pair.map(|key| forked(key, i))).collect();
+            let zero = vec![Block::ZERO; LEN];
+            let (words, x) = (vec![zero.clone(); n], vec![zero; code.dimension()]);
+            cheat(channel, &seeds, &words, &x, 0, &guesses(i), |channel, u| {
+                let challenge = asked(channel, u)?;
+                hold();
+                Ok(challenge)
+            })
+        });
+        outcome("oos", &results)
+    };
+    assert_rate(Tally::of(80, oos), 3);
 }
 
 /// A wrong answer in any batch fails the whole request: here the receiver lies in the last of nine batches.

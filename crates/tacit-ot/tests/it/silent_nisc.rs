@@ -3,10 +3,11 @@
 use crate::common::{self, prg};
 use tacit_crypto::{BitVec, Block};
 use tacit_ot::silent::bcgikrs19::Code;
-use tacit_ot::silent::nisc::{Params, ReceiverKey, SenderKey, TwoRound, open, reply};
+use tacit_ot::silent::nisc::{Params, Parties, ReceiverKey, SenderKey, TwoRound, open, reply};
 use tacit_ot::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
 
 const CONTEXT: &[u8] = b"salaries 2026";
+const NOBODY: Parties = Parties { sender: None, receiver: None };
 
 fn params(code: Code, security: Security, count: usize) -> Params {
     Params { code, security, count }
@@ -33,17 +34,17 @@ fn two_senders_answer_one_key_by_files() {
         (Code::Linear, Security::Malicious, 1_000_001),
     ] {
         let (receiver, public) =
-            ReceiverKey::generate(params(code, security, count), CONTEXT, &mut prg(1)).unwrap();
+            ReceiverKey::generate(params(code, security, count), CONTEXT, None, &mut prg(1)).unwrap();
         let receiver = ReceiverKey::from_bytes(&receiver.to_bytes(), CONTEXT).unwrap();
         assert_eq!(receiver.public_key().unwrap(), public);
         let random = receiver.expand_in().unwrap();
         let inputs = BitVec::random(count, &mut prg(2));
         let question = receiver.ask(&random, &inputs).unwrap();
         for seed in [3, 4] {
-            let (sender, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(seed)).unwrap();
+            let (sender, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(seed)).unwrap();
             let sender = SenderKey::from_bytes(&sender.to_bytes()).unwrap();
             let mine = sender.expand(&public, CONTEXT).unwrap();
-            let theirs = receiver.expand_out(&answer).unwrap();
+            let theirs = receiver.expand_out(&answer, None).unwrap();
             assert!(*theirs.choices() == random);
             for (i, (pair, got)) in mine.messages().iter().zip(theirs.messages()).enumerate() {
                 assert!(*got == pair[random.get(i) as usize] && *got != pair[!random.get(i) as usize], "{i}");
@@ -108,21 +109,23 @@ fn malformed<T>(result: Result<T>, what: &str) {
 
 #[test]
 fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
-    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(1)).unwrap();
-    let (other, other_public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(2)).unwrap();
-    let (sender, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(3)).unwrap();
-    malformed(other.expand_out(&answer), "another session");
+    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
+    let (other, other_public) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(2)).unwrap();
+    let (sender, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(3)).unwrap();
+    malformed(other.expand_out(&answer, None), "another session");
+    let kept = sender.to_bytes();
+    let again = || SenderKey::from_bytes(&kept).unwrap();
     malformed(sender.expand(&other_public, CONTEXT), "another session");
-    malformed(sender.expand(&public, b"another year"), "another session");
-    let (_, elsewhere) = SenderKey::answer(&public, b"another year", &mut prg(3)).unwrap();
-    malformed(receiver.expand_out(&elsewhere), "another session");
-    malformed(receiver.expand_out(&public), "another kind");
-    malformed(SenderKey::answer(&answer, CONTEXT, &mut prg(3)).map(|_| ()), "another kind");
+    malformed(again().expand(&public, b"another year"), "another session");
+    let (_, elsewhere) = SenderKey::answer(&public, b"another year", &NOBODY, &mut prg(3)).unwrap();
+    malformed(receiver.expand_out(&elsewhere, None), "another session");
+    malformed(receiver.expand_out(&public, None), "another kind");
+    malformed(SenderKey::answer(&answer, CONTEXT, &NOBODY, &mut prg(3)).map(|_| ()), "another kind");
     for cut in [0, 10, 52, 53, 60, public.len() / 2, public.len() - 1] {
-        malformed(SenderKey::answer(&public[..cut], CONTEXT, &mut prg(3)).map(|_| ()), "");
+        malformed(SenderKey::answer(&public[..cut], CONTEXT, &NOBODY, &mut prg(3)).map(|_| ()), "");
     }
     for cut in [0, 10, 52, 53, 60, answer.len() / 2, answer.len() - 1] {
-        malformed(receiver.expand_out(&answer[..cut]), "");
+        malformed(receiver.expand_out(&answer[..cut], None), "");
     }
     for (version, words) in [
         (0, "older version, whose parameters are refused now; make new keys with tacit nisc keygen"),
@@ -130,56 +133,100 @@ fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
         (answer[9] + 1, "newer version; update"),
     ] {
         let of = |message: &[u8]| [&message[..9], &[version], &message[10..]].concat();
-        malformed(receiver.expand_out(&of(&answer)), words);
-        malformed(SenderKey::answer(&of(&public), CONTEXT, &mut prg(3)).map(|_| ()), words);
+        malformed(receiver.expand_out(&of(&answer), None), words);
+        malformed(SenderKey::answer(&of(&public), CONTEXT, &NOBODY, &mut prg(3)).map(|_| ()), words);
         malformed(ReceiverKey::from_bytes(&of(&receiver.to_bytes()), CONTEXT), words);
-        malformed(SenderKey::from_bytes(&of(&sender.to_bytes())), words);
+        malformed(SenderKey::from_bytes(&of(&kept)), words);
     }
     let mut huge = public.clone();
     huge[13..21].fill(0xff);
-    malformed(SenderKey::answer(&huge, CONTEXT, &mut prg(3)).map(|_| ()), "out of range");
+    malformed(SenderKey::answer(&huge, CONTEXT, &NOBODY, &mut prg(3)).map(|_| ()), "out of range");
     malformed(ReceiverKey::from_bytes(&receiver.to_bytes()[..60], CONTEXT), "length");
-    malformed(SenderKey::from_bytes(&sender.to_bytes()[..70]), "length");
+    malformed(SenderKey::from_bytes(&kept[..70]), "length");
 }
 
 #[test]
 fn replayed_questions_and_replies_are_refused() {
-    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(1)).unwrap();
-    let (other, _) = ReceiverKey::generate(small(), CONTEXT, &mut prg(2)).unwrap();
+    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
+    let (other, _) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(2)).unwrap();
     let inputs = BitVec::random(300, &mut prg(4));
     let question = receiver.ask(&receiver.expand_in().unwrap(), &inputs).unwrap();
     let foreign = other.ask(&other.expand_in().unwrap(), &inputs).unwrap();
     let sent = messages(300, 5);
-    let (first, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(6)).unwrap();
-    let (second, another) = SenderKey::answer(&public, CONTEXT, &mut prg(7)).unwrap();
-    malformed(reply(first.expand(&public, CONTEXT).unwrap(), &foreign, &sent), "another session");
+    let (first, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(6)).unwrap();
+    let (second, another) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(7)).unwrap();
+    let copy = SenderKey::from_bytes(&first.to_bytes()).unwrap();
+    malformed(reply(copy.expand(&public, CONTEXT).unwrap(), &foreign, &sent), "another session");
     let good = reply(first.expand(&public, CONTEXT).unwrap(), &question, &sent).unwrap();
-    let output = receiver.expand_out(&another).unwrap();
+    let output = receiver.expand_out(&another, None).unwrap();
     // The reply belongs to the first sender's answer.
     malformed(open(&output, &inputs, &question, &good), "another session");
-    let output = receiver.expand_out(&answer).unwrap();
+    let output = receiver.expand_out(&answer, None).unwrap();
+    // Another question: with the choices that it asks for, the reply is none to it.
     let mut changed = question.clone();
-    *changed.last_mut().unwrap() ^= 1;
-    malformed(open(&output, &inputs, &changed, &good), "another session");
+    changed[53] ^= 1;
+    let mut others = inputs.clone();
+    others.set(0, !inputs.get(0));
+    assert!(*others.as_bytes() == *output.asked(&changed).unwrap().as_bytes());
+    malformed(open(&output, &others, &changed, &good), "another session");
+    for (choices, question) in [(&inputs, &changed), (&others, &question)] {
+        let refused = open(&output, choices, question, &good).unwrap_err();
+        assert!(refused.to_string().contains("the question asks for other choices"), "{refused}");
+    }
     malformed(open(&output, &inputs, &question, &good[..good.len() - 16]), "length");
     assert!(open(&output, &inputs, &question, &good).is_ok());
     drop(second);
 }
 
+/// No bit of a reply can be changed on its way: not of the header, not of the message that was not taken.
+#[test]
+fn every_flipped_bit_of_a_reply_is_noticed() {
+    for security in [Security::Malicious, Security::SemiHonest] {
+        let params = params(Code::Linear, security, 5);
+        let (receiver, public) = ReceiverKey::generate(params, CONTEXT, None, &mut prg(1)).unwrap();
+        let (sender, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(2)).unwrap();
+        let inputs = BitVec::random(5, &mut prg(3));
+        let question = receiver.ask(&receiver.expand_in().unwrap(), &inputs).unwrap();
+        let sent = reply(sender.expand(&public, CONTEXT).unwrap(), &question, &messages(5, 4)).unwrap();
+        let output = receiver.expand_out(&answer, None).unwrap();
+        for bit in 0..8 * sent.len() {
+            let mut changed = sent.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            malformed(open(&output, &inputs, &question, &changed), "");
+        }
+        for cut in 0..sent.len() {
+            malformed(open(&output, &inputs, &question, &sent[..cut]), "");
+        }
+        malformed(open(&output, &inputs, &question, &[&sent[..], &[0; 16]].concat()), "length");
+        open(&output, &inputs, &question, &sent).unwrap();
+    }
+}
+
+/// A key asks once, whoever holds a clone of it; the same question can be had again.
+#[test]
+fn another_question_is_refused() {
+    let (receiver, _) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
+    let (clone, random) = (receiver.clone(), receiver.expand_in().unwrap());
+    let question = receiver.ask(&random, &BitVec::zeros(300)).unwrap();
+    assert_eq!(clone.ask(&random, &BitVec::zeros(300)).unwrap(), question);
+    let refused = clone.ask(&random, &BitVec::random(300, &mut prg(2))).unwrap_err().to_string();
+    assert!(refused.contains("asked before"), "{refused}");
+}
+
 #[test]
 fn every_flipped_byte_of_an_answer_is_noticed_or_harmless() {
-    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(1)).unwrap();
-    let (_, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(3)).unwrap();
+    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
+    let (_, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(3)).unwrap();
     for at in (53..answer.len()).step_by(answer.len() / 23).chain([answer.len() - 1, answer.len() - 17]) {
         let mut changed = answer.clone();
         changed[at] ^= 1;
         // The challenges bind every byte before them, so even a change that no key meets fails.
         let copy = ReceiverKey::from_bytes(&receiver.to_bytes(), CONTEXT).unwrap();
-        let result = copy.expand_out(&changed);
+        let result = copy.expand_out(&changed, None);
         assert!(matches!(result, Err(Error::Cheated { .. } | Error::Malformed { .. })), "byte {at}");
         // A failed check spends the key, for honest answers too.
         let spent = matches!(result, Err(Error::Cheated { .. }));
-        assert_eq!(matches!(copy.expand_out(&answer), Err(Error::Spent(_))), spent, "byte {at}");
+        assert_eq!(matches!(copy.expand_out(&answer, None), Err(Error::Spent(_))), spent, "byte {at}");
     }
 }
 
@@ -194,7 +241,7 @@ fn a_replayed_answer_is_refused() {
             let mut context = ch.session_id().0.to_vec();
             context.push(0);
             context.extend_from_slice(&ch.next_instance().to_le_bytes());
-            let (_, answer) = SenderKey::answer(&key, &context, &mut prg(1))?;
+            let (_, answer) = SenderKey::answer(&key, &context, &NOBODY, &mut prg(1))?;
             ch.send_sized(&answer)?;
             ch.flush()?;
             ch.recv_sized(1 << 20)?;
@@ -222,8 +269,8 @@ fn messages_are_as_recorded() {
     for (name, code) in [("linear", Code::Linear), ("quasi-cyclic", Code::QuasiCyclic)] {
         for security in [Security::SemiHonest, Security::Malicious] {
             let (receiver, public) =
-                ReceiverKey::generate(params(code, security, 200), CONTEXT, &mut prg(1)).unwrap();
-            let (sender, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(2)).unwrap();
+                ReceiverKey::generate(params(code, security, 200), CONTEXT, None, &mut prg(1)).unwrap();
+            let (sender, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(2)).unwrap();
             let question = receiver.ask(&receiver.expand_in().unwrap(), &BitVec::zeros(200)).unwrap();
             let reply =
                 reply(sender.expand(&public, CONTEXT).unwrap(), &question, &messages(200, 3)).unwrap();

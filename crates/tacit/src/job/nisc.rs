@@ -5,11 +5,12 @@
 
 use crate::Result;
 use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::PublicKey;
 use tacit_ot::silent::nisc::{self, ReceiverKey, SenderKey, SenderOutput};
 use zeroize::Zeroizing;
 
 pub use tacit_ot::silent::bcgikrs19::Code;
-pub use tacit_ot::silent::nisc::{Params, ReceiverOutput};
+pub use tacit_ot::silent::nisc::{Params, Parties, ReceiverOutput};
 
 /// Transfers under one public key. The receiver chooses the parameters; a sender takes them from the key.
 #[derive(Clone, Copy, Debug)]
@@ -57,19 +58,20 @@ impl Job {
         )
     }
 
-    /// The receiver's key pair.
-    pub fn keys(&self, prg: &mut Prg) -> Result<(ReceiverKey, Vec<u8>)> {
-        Ok(ReceiverKey::generate(self.params, b"", prg)?)
+    /// The receiver's key pair, of an owner that signs its messages.
+    pub fn keys(&self, owner: Option<PublicKey>, prg: &mut Prg) -> Result<(ReceiverKey, Vec<u8>)> {
+        Ok(ReceiverKey::generate(self.params, b"", owner, prg)?)
     }
 }
 
-/// A sender's answer to `public`, and its secret key for that receiver.
-pub fn answer(public: &[u8], prg: &mut Prg) -> Result<(SenderKey, Vec<u8>)> {
-    Ok(SenderKey::answer(public, b"", prg)?)
+/// A sender's answer to `public`, and its secret key for that receiver. The answer is that of the sender in
+/// `parties`, for the receiver there: nobody else can show it, nor be shown it.
+pub fn answer(public: &[u8], parties: &Parties, prg: &mut Prg) -> Result<(SenderKey, Vec<u8>)> {
+    Ok(SenderKey::answer(public, b"", parties, prg)?)
 }
 
 /// The sender's random transfers.
-pub fn expand(key: &SenderKey, public: &[u8]) -> Result<SenderOutput> {
+pub fn expand(key: SenderKey, public: &[u8]) -> Result<SenderOutput> {
     Ok(key.expand(public, b"")?)
 }
 
@@ -79,11 +81,11 @@ pub fn ask(key: &ReceiverKey, choices: &BitVec) -> Result<Vec<u8>> {
 }
 
 /// The sender's reply to a `question`. A key takes one reply.
-pub fn reply(key: &SenderKey, public: &[u8], question: &[u8], messages: &[[Block; 2]]) -> Result<Vec<u8>> {
+pub fn reply(key: SenderKey, public: &[u8], question: &[u8], messages: &[[Block; 2]]) -> Result<Vec<u8>> {
     Ok(nisc::reply(expand(key, public)?, question, messages)?)
 }
 
-/// The messages that the receiver chose.
+/// The messages that the receiver chose. Errors: `Usage` where the question asks for other choices.
 pub fn open(
     output: &ReceiverOutput,
     choices: &BitVec,
@@ -104,14 +106,14 @@ mod tests {
             for security in [Security::Malicious, Security::SemiHonest] {
                 let job = Job { params: Params { code, security, count: 300 } };
                 let mut prg = Prg::from_os();
-                let (key, public) = job.keys(&mut prg).unwrap();
-                let (sender, answered) = answer(&public, &mut prg).unwrap();
+                let (key, public) = job.keys(None, &mut prg).unwrap();
+                let (sender, answered) = answer(&public, &Parties::default(), &mut prg).unwrap();
                 let choices = BitVec::random(300, &mut prg);
                 let question = ask(&key, &choices).unwrap();
                 let messages: Vec<[Block; 2]> =
                     (0..300).map(|i| [Block::new(2 * i), Block::new(2 * i + 1)]).collect();
-                let replied = reply(&sender, &public, &question, &messages).unwrap();
-                let output = key.expand_out(&answered).unwrap();
+                let replied = reply(sender, &public, &question, &messages).unwrap();
+                let output = key.expand_out(&answered, None).unwrap();
                 let opened = open(&output, &choices, &question, &replied).unwrap();
                 for ((pair, choice), opened) in messages.iter().zip(choices.iter()).zip(opened.iter()) {
                     assert_eq!(pair[usize::from(choice)], *opened);

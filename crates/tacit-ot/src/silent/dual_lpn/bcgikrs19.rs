@@ -39,7 +39,7 @@ use crate::silent::engine::stock::Stock;
 use crate::silent::engine::{Engine, Stream};
 use crate::silent::tree::half::HalfTrees;
 use crate::silent::tree::leaf_check::Weights;
-use crate::silent::tree::opening::{CheckMessage, check_cots, check_digest, fold_powers, receive_digest};
+use crate::silent::tree::opening::{CheckMessage, check_cots, check_digest, fold_powers};
 use crate::silent::tree::spcot::{self, Trees};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::transcript::Transcript;
@@ -327,7 +327,7 @@ impl SilentReceiver {
         let (noise, sum) = expand(&trees, &mut expander, &*code, run.noise, Some(&weights));
         let value = sum ^ fold_powers(check);
         let expected = check_digest(&run.context, self.core.engine.number(), value);
-        receive_digest(channel, NAME, &expected)?;
+        self.core.engine.receive_digest(channel, &expected)?;
         Ok((code, noise))
     }
 }

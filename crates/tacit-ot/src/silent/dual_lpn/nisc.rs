@@ -26,8 +26,14 @@
 //!   no answer after the first one that fails, and `ReceiverFile` of `tacit-store` makes the file say so, on
 //!   the disk, before it reports the failure. Anybody can spend a key by a bad answer; a receiver that takes
 //!   signed messages only (module [`signed`](super::signed)) knows who did.
+//! - **Whose a message is** ([`Parties`]): the challenges, the hash that makes the random OTs, and the names of
+//!   answers and replies bind sender and receiver. So a proof that was made for one sender fails in the name of
+//!   another, who knows nothing of the pads under it: messages cannot be taken over, changed or not.
+//! - **A reply is authentic**: it ends with a MAC of all of it under a key that an exchange of Diffie and Hellman
+//!   gives, one point in the public key and one in the answer. That key depends on no choice; under the keys of the
+//!   single OTs, a sender could spoil one of two MACs and learn from a refusal which message was taken.
 //! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about
-//!   210 kB and 95 kB for 10^7 OTs.
+//!   210 kB and 95 kB for 10^7 OTs. A reply: 32 an OT, and 32.
 //!
 //! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the
 //! paper: those of the module `tpprf`.
@@ -43,11 +49,14 @@ use crate::silent::tree::ggm::equal;
 use crate::silent::tree::shape::Shape;
 use crate::spent::Spent;
 use crate::{Error, Result, Security};
+use std::sync::{Arc, OnceLock};
+use subtle::ConstantTimeEq;
 use tacit_crypto::ggm::LANES;
+use tacit_crypto::group::{POINT_BYTES as POINT, Points, Scalars};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Buffer, Prg};
-use tacit_net::{Party, SessionId};
+use tacit_net::{Party, PublicKey, SessionId};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// The name in errors.
@@ -55,11 +64,14 @@ pub const NAME: &str = "silent nisc";
 const MAGIC: [u8; 9] = *b"tacitnisc";
 /// In place of the magic where a check failed under the receiver's key.
 const BURNT: [u8; 9] = *b"tacitburn";
-/// Version 3 had fewer noisy positions.
-const VERSION: u8 = 4;
-/// Bytes of one base OT's part of a key, and of the sender's one point.
+/// Version 3 had fewer noisy positions; in version 4 nothing bound the parties, and replies could be changed.
+const VERSION: u8 = 5;
+/// Bytes of one base OT's part of a key.
 const BASE_MESSAGE: usize = 80;
-const POINT: usize = 32;
+/// Bytes of a party's name, if it has one.
+const PARTY: usize = 1 + 32;
+/// Bytes of a reply's MAC.
+const MAC: usize = 32;
 const HEADER: usize = MAGIC.len() + 4 + 8 + 32;
 
 /// What a message is.
@@ -103,15 +115,59 @@ impl Params {
 
     /// Bytes of a public key, an answer, a question and a reply.
     pub fn message_bytes(&self) -> [u64; 4] {
-        let public_key = HEADER + self.code.noise(self.count).shape.cots() * BASE_MESSAGE;
         let question = HEADER + self.count.div_ceil(8);
-        let reply = HEADER + self.count * 2 * size_of::<Block>();
-        [public_key, self.answer_len(), question, reply].map(|bytes| bytes as u64)
+        [self.public_key_len(), self.answer_len(), question, self.reply_len()].map(|bytes| bytes as u64)
+    }
+
+    fn public_key_len(self) -> usize {
+        HEADER + self.shape().cots() * BASE_MESSAGE + POINT
     }
 
     fn answer_len(self) -> usize {
         let proof = if self.malicious() { 32 } else { 0 };
-        HEADER + POINT + message_len(self.shape(), self.malicious()) + proof
+        HEADER + 2 * POINT + message_len(self.shape(), self.malicious()) + proof
+    }
+
+    fn reply_len(self) -> usize {
+        HEADER + self.count * 2 * size_of::<Block>() + MAC
+    }
+}
+
+/// Between whom an exchange is: the keys that sign its messages, where they are signed.
+///
+/// What a sender answers as `sender` to `receiver` opens for that receiver alone, and as that sender's alone.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Parties {
+    /// Who answers.
+    pub sender: Option<PublicKey>,
+    /// Who published the key.
+    pub receiver: Option<PublicKey>,
+}
+
+impl Parties {
+    fn append(&self, transcript: &mut Transcript) {
+        for (role, name) in [("sender", &self.sender), ("receiver", &self.receiver)] {
+            transcript.append(role, &party(name));
+        }
+    }
+}
+
+/// A party's name in a hash or a file.
+fn party(name: &Option<PublicKey>) -> [u8; PARTY] {
+    let mut out = [0; PARTY];
+    if let Some(name) = name {
+        out[0] = 1;
+        out[1..].copy_from_slice(&name.to_bytes());
+    }
+    out
+}
+
+fn party_of(bytes: &[u8; PARTY]) -> Result<Option<PublicKey>> {
+    let [named, key @ ..] = bytes;
+    match named {
+        0 if *key == [0; 32] => Ok(None),
+        1 => Ok(Some(PublicKey::from_bytes(*key))),
+        _ => Err(malformed("the key's owner is not readable")),
     }
 }
 
@@ -184,7 +240,9 @@ impl Header {
             return Err(malformed("the message has other parameters"));
         }
         if header.id != *id {
-            return Err(malformed("the message belongs to another session"));
+            return Err(malformed(
+                "the message belongs to another session, or to other parties than those whose keys sign it",
+            ));
         }
         Ok(body)
     }
@@ -195,22 +253,48 @@ struct Public {
     params: Params,
     setup: Setup,
     id: [u8; 32],
+    /// The receiver's part of what replies are authenticated with.
+    point: Points,
+}
+
+/// One element of a message, which must be none that makes a key a constant.
+fn point(bytes: &[u8]) -> Result<Points> {
+    let point = Points::decode(bytes).ok().filter(|_| bytes.iter().any(|byte| *byte != 0));
+    point.ok_or(malformed("not a canonical group element"))
+}
+
+/// The key of a reply's MAC, from the other side's `point` and the own `secret`.
+fn mac_key(answer_id: &[u8; 32], point: &Points, secret: &Scalars) -> [u8; 32] {
+    let shared = Zeroizing::new(point.mul_same(secret).encode());
+    let mut hasher = blake3::Hasher::new_derive_key("tacit silent nisc reply key v5");
+    hasher.update(answer_id).update(shared.as_flattened());
+    *hasher.finalize().as_bytes()
 }
 
 impl Public {
     fn new(key: &[u8], context: &[u8]) -> Result<Self> {
         let (header, body) = Header::read(key, Kind::PublicKey)?;
         let params = header.params;
-        if body.len() != params.shape().cots() * BASE_MESSAGE {
+        if key.len() != params.public_key_len() {
             return Err(malformed("the key's length is not that of its parameters"));
         }
-        let mut transcript = Transcript::new("tacit silent nisc v4");
+        let point = point(&body[body.len() - POINT..])?;
+        let mut transcript = Transcript::new("tacit silent nisc v5");
         transcript.append("context", context);
         transcript.append("public key", key);
         let mut id = [0; 32];
         transcript.challenge_bytes("id", &mut id);
         let setup = Setup::new(NAME, params.code, params.count, params.security, transcript);
-        Ok(Public { params, setup, id })
+        Ok(Public { params, setup, id, point })
+    }
+
+    /// The header of an answer, which names key, context and parties.
+    fn answer_header(&self, parties: &Parties) -> Header {
+        let mut transcript = self.setup.context.clone();
+        parties.append(&mut transcript);
+        let mut id = [0; 32];
+        transcript.challenge_bytes("answer id", &mut id);
+        Header { kind: Kind::Answer, params: self.params, id }
     }
 
     fn encode(&self, noise: Buffer, each: &mut dyn FnMut(&mut [Block])) {
@@ -218,15 +302,17 @@ impl Public {
     }
 
     /// Binds the answer up to its proof: the challenges of Fig. 17.
-    fn challenge(&self, answer: &[u8]) -> Challenge {
+    fn challenge(&self, parties: &Parties, answer: &[u8]) -> Challenge {
         let mut transcript = self.setup.context.clone();
+        parties.append(&mut transcript);
         transcript.append("answer", answer);
         self.setup.challenge(transcript)
     }
 
     /// Binds the whole answer: what it is called, and the hash of its OTs.
-    fn answered(&self, answer: &[u8]) -> ([u8; 32], Block) {
+    fn answered(&self, parties: &Parties, answer: &[u8]) -> ([u8; 32], Block) {
         let mut transcript = self.setup.context.clone();
+        parties.append(&mut transcript);
         transcript.append("whole answer", answer);
         let mut id = [0; 32];
         transcript.challenge_bytes("id", &mut id);
@@ -236,7 +322,7 @@ impl Public {
 
 /// The base OTs' run: bound to the nonce, the parameters and the context.
 fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
-    let mut transcript = Transcript::new("tacit silent nisc base v3");
+    let mut transcript = Transcript::new("tacit silent nisc base v5");
     transcript.append("context", context);
     transcript.append("header", header);
     let mut session = [0; 32];
@@ -244,14 +330,17 @@ fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
     Run::new(mrr21::NAME, SessionId(session), Party::First, 0, len)
 }
 
-/// The receiver's secret key: a seed and the parameters it was made for.
+/// The receiver's secret key: a seed, the parameters it was made for, and whose it is.
 #[derive(Clone)]
 pub struct ReceiverKey {
     params: Params,
+    owner: Option<PublicKey>,
     seed: Block,
     context: Vec<u8>,
     /// Whether an answer failed its check, under this key or a clone of it.
     spent: Spent,
+    /// The hash of the question that this key or a clone of it has asked.
+    asked: Arc<OnceLock<[u8; 32]>>,
 }
 
 impl Drop for ReceiverKey {
@@ -271,27 +360,39 @@ struct ReceiverState {
     public_key: Vec<u8>,
     alpha: Zeroizing<Vec<u32>>,
     base: mrr21::Receiver,
+    /// For the key of replies' MACs.
+    secret: Scalars,
 }
 
 impl ReceiverKey {
     /// Bytes of [`to_bytes`](Self::to_bytes).
-    pub const LEN: usize = HEADER + size_of::<Block>();
+    pub const LEN: usize = HEADER + PARTY + size_of::<Block>();
 
-    /// R.Gen: a secret key and the public key that goes with it. `context` is bound to both, and senders give
-    /// the same.
+    /// R.Gen: a secret key of `owner`, and the public key that goes with it. `context` is bound to both, and
+    /// senders give the same.
     ///
     /// Errors when the number of OTs is out of range.
-    pub fn generate(params: Params, context: &[u8], prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
-        let (params, context, spent) = (params.check()?, context.to_vec(), Spent::default());
-        let key = ReceiverKey { params, seed: prg.block(), context, spent };
+    pub fn generate(
+        params: Params,
+        context: &[u8],
+        owner: Option<PublicKey>,
+        prg: &mut Prg,
+    ) -> Result<(Self, Vec<u8>)> {
+        let key = Self::with(params.check()?, owner, prg.block(), context);
         let public_key = key.state()?.public_key;
         Ok((key, public_key))
+    }
+
+    fn with(params: Params, owner: Option<PublicKey>, seed: Block, context: &[u8]) -> Self {
+        let (context, spent, asked) = (context.to_vec(), Spent::default(), Arc::default());
+        ReceiverKey { params, owner, seed, context, spent, asked }
     }
 
     /// The secret key as bytes for a file that only its owner can read.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let header = Header { kind: Kind::ReceiverKey, params: self.params, id: [0; 32] };
         let mut out = Zeroizing::new(header.write());
+        out.extend_from_slice(&party(&self.owner));
         out.extend_from_slice(&self.seed.to_bytes());
         out
     }
@@ -307,9 +408,9 @@ impl ReceiverKey {
             return Err(Error::Usage { protocol: NAME, what });
         }
         let (header, body) = Header::read(bytes, Kind::ReceiverKey)?;
-        let seed = body.try_into().map_err(|_| malformed("the key's length is wrong"))?;
-        let (context, spent) = (context.to_vec(), Spent::default());
-        Ok(ReceiverKey { params: header.params, seed: Block::from_bytes(seed), context, spent })
+        let cut = body.split_first_chunk().and_then(|(owner, seed)| Some((owner, seed.try_into().ok()?)));
+        let Some((owner, seed)) = cut else { return Err(malformed("the key's length is wrong")) };
+        Ok(Self::with(header.params, party_of(owner)?, Block::from_bytes(seed), context))
     }
 
     /// What takes the place of [`to_bytes`](Self::to_bytes) in the key's file, as long, once a check has
@@ -333,13 +434,15 @@ impl ReceiverKey {
         let mut prg = Prg::from_seed(self.seed);
         let mut nonce = [0; 32];
         prg.fill_bytes(&mut nonce);
+        let secret = Scalars::random(1, &mut prg);
         let alpha = Zeroizing::new(noise.points(&mut prg));
         let choices = tpprf::choices(&alpha, shape);
         let mut public_key = Header { kind: Kind::PublicKey, params: self.params, id: nonce }.write();
         let run = base_run(&public_key, &self.context, shape.cots());
         let (base, message) = mrr21::Receiver::start(&run, &choices, &mut prg)?;
         public_key.extend_from_slice(&message);
-        Ok(ReceiverState { public_key, alpha, base })
+        public_key.extend_from_slice(Points::mul_base(&secret).encode().as_flattened());
+        Ok(ReceiverState { public_key, alpha, base, secret })
     }
 
     /// The public key again.
@@ -367,41 +470,46 @@ impl ReceiverKey {
         Ok(choices)
     }
 
-    /// R.Expand_out: checks a sender's answer and makes the receiver's half of the random OTs.
+    /// R.Expand_out: checks the answer of `sender` and makes the receiver's half of the random OTs.
     ///
     /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails, and
     /// `Spent` from then on. A key that lies in a file is used through `ReceiverFile` of `tacit-store`, which
     /// makes that last.
-    pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
+    pub fn expand_out(&self, answer: &[u8], sender: Option<PublicKey>) -> Result<ReceiverOutput> {
         self.spent.check(NAME)?;
-        let result = self.expand(answer);
-        if matches!(result, Err(Error::Cheated { .. })) {
-            self.spent.set();
-        }
-        result
+        let made = self.expand(answer, Parties { sender, receiver: self.owner })?;
+        // Answers that are looked at side by side are decided one after the other.
+        self.spent.check(NAME).map(|()| made)
     }
 
-    fn expand(&self, answer: &[u8]) -> Result<ReceiverOutput> {
+    fn expand(&self, answer: &[u8], parties: Parties) -> Result<ReceiverOutput> {
         let state = self.state()?;
         let public = Public::new(&state.public_key, &self.context)?;
-        let body = Header::read_for(answer, Kind::Answer, self.params, &public.id)?;
+        let expected = public.answer_header(&parties);
+        let body = Header::read_for(answer, Kind::Answer, self.params, &expected.id)?;
         if answer.len() != self.params.answer_len() {
             return Err(malformed("the answer's length is not that of its parameters"));
         }
         let (point, body) = body.split_at(POINT);
+        let (theirs, body) = body.split_at(POINT);
+        let theirs = self::point(theirs)?;
         let shape = public.setup.noise.shape;
         let mut pads = Zeroizing::new(vec![Block::ZERO; shape.cots()]);
         state.base.finish(point, &mut pads)?;
         let (message, proof) = body.split_at(message_len(shape, self.params.malicious()));
         let received = Received::new(&public.setup, &state.alpha, &pads, message);
         let noise = if self.params.malicious() {
-            let challenge = public.challenge(&answer[..answer.len() - proof.len()]);
+            let challenge = public.challenge(&parties, &answer[..answer.len() - proof.len()]);
             let mut proof = Blocks(proof);
-            received.checked(&public.setup, challenge, [proof.next(), proof.next()])?
+            let (x, v) = (proof.next(), proof.next());
+            let (noise, claim) = received.expand(&public.setup, &challenge.check(x, shape), None);
+            self.spent.settle(NAME, || claim.check(v))?;
+            noise
         } else {
             received.trusted(&public.setup)
         };
-        let (id, start) = public.answered(answer);
+        let (id, start) = public.answered(&parties, answer);
+        let mac_key = mac_key(&id, &theirs, &state.secret);
         let hash = Mitccrh::new(start);
         let mut choices = BitVec::zeros(self.params.count);
         let mut pads = vec![Block::ZERO; self.params.count];
@@ -411,13 +519,15 @@ impl ReceiverKey {
             hash.cot_to_rot_receiver(at as u64, rows, &mut pads[at..at + rows.len()]);
             at += rows.len();
         });
-        Ok(ReceiverOutput { params: self.params, question_id: public.id, id, choices, messages: pads })
+        let (params, question_id) = (self.params, public.id);
+        Ok(ReceiverOutput { params, question_id, id, mac_key, choices, messages: pads })
     }
 
     /// R.Msg: the question that turns the random choice bits `random` of [`expand_in`](Self::expand_in) into
     /// `inputs`.
     ///
-    /// Ask once with a key. Errors when a length is not the number of OTs.
+    /// A key asks one question, with its clones; a key that lies in a file asks through `ReceiverFile` of
+    /// `tacit-store`. Errors: `Usage` for another question, or when a length is not the number of OTs.
     pub fn ask(&self, random: &BitVec, inputs: &BitVec) -> Result<Vec<u8>> {
         if random.len() != self.params.count || inputs.len() != self.params.count {
             return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
@@ -427,12 +537,21 @@ impl ReceiverKey {
         let mut difference = random.clone();
         difference.xor_assign(inputs);
         out.extend_from_slice(difference.as_bytes());
+        let hash = *blake3::hash(&out).as_bytes();
+        if *self.asked.get_or_init(|| hash) != hash {
+            let what = "this key asked before; another question under it would tell how the choices differ; make a \
+                        new key";
+            return Err(Error::Usage { protocol: NAME, what });
+        }
         Ok(out)
     }
 }
 
 /// The sender's secret key: a seed, and to which answer it belongs.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+///
+/// It serves once: expanding takes it, and a reply takes what it was expanded to. A key that lies in a file is
+/// used through `SenderFile` of `tacit-store`, which makes that last.
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SenderKey {
     #[zeroize(skip)]
     params: Params,
@@ -448,50 +567,59 @@ impl core::fmt::Debug for SenderKey {
     }
 }
 
-/// What the seed of a sender's key stands for.
-fn trees(seed: Block, shape: Shape) -> (SenderTrees, Prg) {
+/// What the seed of a sender's key stands for: the trees, and the secret of the key of its reply's MAC.
+fn trees(seed: Block, shape: Shape) -> (SenderTrees, Scalars, Prg) {
     let mut prg = Prg::from_seed(seed);
+    let secret = Scalars::random(1, &mut prg);
     let delta = prg.block().with_lsb(true);
-    (SenderTrees::new(delta, &mut prg, shape), prg)
+    (SenderTrees::new(delta, &mut prg, shape), secret, prg)
 }
 
 impl SenderKey {
     /// Bytes of [`to_bytes`](Self::to_bytes).
     pub const LEN: usize = HEADER + 32 + 2 * size_of::<Block>();
 
-    /// S.Gen: answers a public key. `context` is the receiver's.
+    /// S.Gen: answers a public key, as and for those of `parties`. `context` is the receiver's.
     ///
     /// Errors: `Malformed` for bytes that are no public key of this version.
-    pub fn answer(public_key: &[u8], context: &[u8], prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
-        Self::answer_with(public_key, context, prg, |_| ())
+    pub fn answer(
+        public_key: &[u8],
+        context: &[u8],
+        parties: &Parties,
+        prg: &mut Prg,
+    ) -> Result<(Self, Vec<u8>)> {
+        Self::answer_with(public_key, context, parties, prg, |_| ())
     }
 
     /// [`answer`](Self::answer); `change` sees the message before its challenges are drawn.
     fn answer_with(
         public_key: &[u8],
         context: &[u8],
+        parties: &Parties,
         prg: &mut Prg,
         change: impl FnOnce(&mut [u8]),
     ) -> Result<(Self, Vec<u8>)> {
         let public = Public::new(public_key, context)?;
         let (params, shape) = (public.params, public.setup.noise.shape);
         let seed = prg.block();
-        let (trees, mut prg) = trees(seed, shape);
-        let (header, phi) = public_key.split_at(HEADER);
+        let (trees, secret, mut prg) = trees(seed, shape);
+        let (header, body) = public_key.split_at(HEADER);
+        let (phi, _) = body.split_at(body.len() - POINT);
         let run = base_run(header, context, shape.cots());
         let (base, point) = mrr21::Sender::start(&run, &mut prg);
         let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; shape.cots()]);
         base.finish(phi, &mut pads)?;
 
-        let mut answer = Header { kind: Kind::Answer, params, id: public.id }.write();
+        let mut answer = public.answer_header(parties).write();
         answer.extend_from_slice(&point);
+        answer.extend_from_slice(Points::mul_base(&secret).encode().as_flattened());
         answer.extend_from_slice(&trees.message(&public.setup, &pads));
         change(&mut answer);
         if params.malicious() {
-            let proof = trees.prove(&public.setup, public.challenge(&answer));
+            let proof = trees.prove(&public.setup, public.challenge(parties, &answer));
             answer.extend_from_slice(Block::as_bytes(&proof));
         }
-        let (answer_id, start) = public.answered(&answer);
+        let (answer_id, start) = public.answered(parties, &answer);
         let key = SenderKey { params, seed, public_id: public.id, answer_id, start };
         Ok((key, answer))
     }
@@ -505,12 +633,13 @@ impl SenderKey {
     /// answered.
     ///
     /// Errors when they are not.
-    pub fn expand(&self, public_key: &[u8], context: &[u8]) -> Result<SenderOutput> {
+    pub fn expand(self, public_key: &[u8], context: &[u8]) -> Result<SenderOutput> {
         let public = Public::new(public_key, context)?;
         if public.id != self.public_id || public.params != self.params {
             return Err(malformed("the key belongs to another session"));
         }
-        let (trees, _) = trees(self.seed, public.setup.noise.shape);
+        let (trees, secret, _) = trees(self.seed, public.setup.noise.shape);
+        let mac_key = mac_key(&self.answer_id, &public.point, &secret);
         let noise = trees.expand(&public.setup);
         let hash = Mitccrh::new(self.start);
         let mut messages = vec![[Block::ZERO; 2]; self.params.count];
@@ -520,7 +649,7 @@ impl SenderKey {
             at += rows.len();
         });
         let (params, question_id, id) = (self.params, self.public_id, self.answer_id);
-        Ok(SenderOutput { params, question_id, id, messages })
+        Ok(SenderOutput { params, question_id, id, mac_key, messages })
     }
 
     /// The secret key as bytes for a file that only its owner can read.
@@ -551,6 +680,7 @@ pub struct SenderOutput {
     params: Params,
     question_id: [u8; 32],
     id: [u8; 32],
+    mac_key: [u8; 32],
     messages: Vec<[Block; 2]>,
 }
 
@@ -568,6 +698,7 @@ pub struct ReceiverOutput {
     params: Params,
     question_id: [u8; 32],
     id: [u8; 32],
+    mac_key: [u8; 32],
     choices: BitVec,
     messages: Vec<Block>,
 }
@@ -582,11 +713,33 @@ impl ReceiverOutput {
     pub fn messages(&self) -> &[Block] {
         &self.messages
     }
+
+    /// The choices that `question` asks for, one an OT.
+    ///
+    /// Errors: `Malformed` for what is no question of this key.
+    pub fn asked(&self, question: &[u8]) -> Result<BitVec> {
+        let mut choices = question_bits(question, self.params, &self.question_id)?;
+        choices.xor_assign(&self.choices);
+        Ok(choices)
+    }
+}
+
+/// What a question of the key called `id` says, one bit an OT.
+fn question_bits(question: &[u8], params: Params, id: &[u8; 32]) -> Result<BitVec> {
+    let bits = Header::read_for(question, Kind::Question, params, id)?;
+    if bits.len() != params.count.div_ceil(8) {
+        return Err(malformed("the question's length is not that of its parameters"));
+    }
+    let past = params.count % 8;
+    if past > 0 && bits.last().is_some_and(|last| last >> past != 0) {
+        return Err(malformed("the question has bits past its last one"));
+    }
+    Ok(BitVec::from_bytes(bits, params.count))
 }
 
 /// Binds a reply to the answer and to the question.
 fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
-    let mut transcript = Transcript::new("tacit silent nisc reply v3");
+    let mut transcript = Transcript::new("tacit silent nisc reply v5");
     transcript.append("answer", answer);
     transcript.append("question", question);
     let mut id = [0; 32];
@@ -603,33 +756,41 @@ pub fn reply(output: SenderOutput, question: &[u8], messages: &[[Block; 2]]) -> 
     if messages.len() != params.count {
         return Err(Error::Usage { protocol: NAME, what: "one pair of messages an OT" });
     }
-    let bits = Header::read_for(question, Kind::Question, params, &output.question_id)?;
-    if bits.len() != params.count.div_ceil(8) {
-        return Err(malformed("the question's length is not that of its parameters"));
-    }
-    let swaps = BitVec::from_bytes(bits, params.count);
+    let swaps = question_bits(question, params, &output.question_id)?;
     let mut out = Header { kind: Kind::Reply, params, id: reply_id(&output.id, question) }.write();
     for ((i, pads), pair) in output.messages.iter().enumerate().zip(messages) {
         let swap = (pads[0] ^ pads[1]) & Block::mask(swaps.get(i));
         out.extend_from_slice(Block::as_bytes(&[pads[0] ^ swap ^ pair[0], pads[1] ^ swap ^ pair[1]]));
     }
+    let mac = blake3::keyed_hash(&output.mac_key, &out);
+    out.extend_from_slice(mac.as_bytes());
     Ok(out)
 }
 
 /// R.Dec: opens a reply to `question`, which asked for `inputs`.
 ///
-/// Errors: `Malformed` for a reply of another sender, to another question, or of a wrong length.
+/// Errors: `Malformed` for a reply of another sender, to another question, of a wrong length, or changed since
+/// its sender wrote it; `Usage` where the question asks for something else.
 pub fn open(output: &ReceiverOutput, inputs: &BitVec, question: &[u8], reply: &[u8]) -> Result<Vec<Block>> {
     let params = output.params;
     if inputs.len() != params.count {
         return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
     }
-    Header::read_for(question, Kind::Question, params, &output.question_id)?;
+    let asked = output.asked(question)?;
+    if !bool::from(asked.as_bytes().ct_eq(inputs.as_bytes())) {
+        return Err(Error::Usage { protocol: NAME, what: "the question asks for other choices" });
+    }
     let body = Header::read_for(reply, Kind::Reply, params, &reply_id(&output.id, question))?;
-    if body.len() != 32 * params.count {
+    if reply.len() != params.reply_len() {
         return Err(malformed("the reply's length is not that of its parameters"));
     }
-    let mut body = Blocks(body);
+    let (signed, mac) = reply.split_at(reply.len() - MAC);
+    if !bool::from(blake3::keyed_hash(&output.mac_key, signed).as_bytes().ct_eq(mac)) {
+        return Err(malformed(
+            "the reply is not as its sender wrote it, or another sender's; have it sent again",
+        ));
+    }
+    let mut body = Blocks(&body[..body.len() - MAC]);
     let opened = output.messages.iter().zip(inputs.iter()).map(|(pad, input)| {
         let (zero, one) = (body.next(), body.next());
         zero ^ ((zero ^ one) & Block::mask(input)) ^ *pad
@@ -638,122 +799,4 @@ pub fn open(output: &ReceiverOutput, inputs: &BitVec, question: &[u8], reply: &[
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn prg(seed: u128) -> Prg {
-        Prg::from_seed(Block::new(seed))
-    }
-
-    fn key(seed: u128) -> (ReceiverKey, Vec<u8>) {
-        let params = Params { code: Code::Linear, security: Security::Malicious, count: 1 };
-        ReceiverKey::generate(params, b"test", &mut prg(seed)).unwrap()
-    }
-
-    /// Runs a sender that changes its message before it draws the challenges, as one that knows the hash
-    /// would.
-    fn cheat(
-        receiver: &ReceiverKey,
-        public: &[u8],
-        change: impl FnOnce(&mut [u8]),
-    ) -> Result<ReceiverOutput> {
-        let (_, answer) = SenderKey::answer_with(public, b"test", &mut prg(7), change).unwrap();
-        // What rates are taken of: a receiver that can be asked again, which the key itself does not allow.
-        ReceiverKey::from_bytes(&receiver.to_bytes(), b"test").unwrap().expand_out(&answer)
-    }
-
-    /// Spoils the first message of the pair of base OTs `i`: whoever takes the second does not see it.
-    fn spoilt_pair(public: &[u8], i: usize) -> Vec<u8> {
-        let change = |answer: &mut [u8]| answer[HEADER + POINT + 32 * i] ^= 1;
-        SenderKey::answer_with(public, b"test", &mut prg(7), change).unwrap().1
-    }
-
-    /// A cheater that asks one key for bit after bit learns each bit until its first wrong guess, and nothing
-    /// after it, though the receiver is started anew for each answer: bits are uniform, so k of them come
-    /// with 2^-k.
-    #[test]
-    fn a_cheater_learns_nothing_more_after_its_first_wrong_guess() {
-        let (trials, mut learnt, mut long) = (60, 0, 0);
-        for trial in 0..trials {
-            let (receiver, public) = key(1000 + trial);
-            // What the key's file holds.
-            let mut stored = receiver.to_bytes().to_vec();
-            let mut right = 0;
-            let burnt = (0..12).any(|i| {
-                let opened = ReceiverKey::from_bytes(&stored, b"test").unwrap();
-                let answer = spoilt_pair(&public, 2 * i);
-                match opened.expand_out(&answer) {
-                    Ok(_) => right += 1,
-                    Err(Error::Cheated { .. }) => {
-                        assert!(matches!(opened.expand_out(&answer), Err(Error::Spent(NAME))));
-                        stored = opened.burnt();
-                        return true;
-                    }
-                    Err(other) => panic!("{other}"),
-                }
-                false
-            });
-            if burnt {
-                // Another process, an honest answer: the key is gone, and its seed with it.
-                let error = ReceiverKey::from_bytes(&stored, b"test").unwrap_err().to_string();
-                assert!(error.contains("failed its check") && error.contains("tacit nisc keygen"), "{error}");
-                assert!(stored.len() == ReceiverKey::LEN && stored[HEADER..].iter().all(|byte| *byte == 0));
-            }
-            learnt += right;
-            long += usize::from(right >= 6);
-        }
-        // Right guesses before the first wrong one: 1 on average with variance 2, six and more once in 64.
-        let deviation = (learnt as f64 - trials as f64) / (2.0 * trials as f64).sqrt();
-        assert!(deviation.abs() < 4.5, "{learnt} bits of {trials} keys");
-        assert!(long <= 6, "{long} of {trials} keys told six bits");
-    }
-
-    #[test]
-    fn a_wrong_level_sum_is_a_guess_of_one_bit() {
-        let (receiver, public) = key(1);
-        let alpha = receiver.state().unwrap().alpha;
-        let shape = receiver.params.shape();
-        let (mut passed, trials) = (0, 40);
-        for trial in 0..trials {
-            let i = (trial * 37) % shape.cots();
-            let (tile, level, lane) = tpprf::place(i, shape);
-            let result = cheat(&receiver, &public, |answer| {
-                answer[HEADER + POINT + 32 * i + trial % 16] ^= 1 << (trial % 8)
-            });
-            // The first message of the pair was spoilt; who takes the second does not see it.
-            let takes_second = alpha[tile * LANES + lane] >> level & 1 == 0;
-            assert_eq!(result.is_ok(), takes_second, "trial {trial}");
-            if let Err(error) = &result {
-                assert!(matches!(error, Error::Cheated { .. }), "{error}");
-            }
-            passed += result.is_ok() as usize;
-        }
-        assert!((8..=32).contains(&passed), "{passed} of {trials} guesses were right");
-    }
-
-    #[test]
-    fn another_delta_in_one_tree_is_caught() {
-        let (receiver, public) = key(2);
-        let shape = receiver.params.shape();
-        let tails = HEADER + POINT + 32 * shape.cots();
-        for trial in 0..12 {
-            // The correction of w, then that of ω, of some tree.
-            let (tile, lane, output) = (trial * 5 % shape.tiles, trial % LANES, 1 - trial % 2);
-            let at = tails + 16 * (LANES * (4 * tile + output) + lane);
-            let result = cheat(&receiver, &public, |answer| answer[at] ^= 2);
-            assert!(matches!(result, Err(Error::Cheated { .. })), "trial {trial}");
-        }
-    }
-
-    #[test]
-    fn wrong_sums_and_hashes_of_gamma_are_caught() {
-        let (receiver, public) = key(3);
-        let shape = receiver.params.shape();
-        let tails = HEADER + POINT + 32 * shape.cots();
-        let hash = tails + 64 * LANES * shape.tiles;
-        for at in [tails + 32 * LANES, tails + 48 * LANES + 17, hash, hash + 31] {
-            let result = cheat(&receiver, &public, |answer| answer[at] ^= 0x40);
-            assert!(matches!(result, Err(Error::Cheated { .. })), "byte {at}");
-        }
-    }
-}
+mod tests;

@@ -117,7 +117,8 @@ pub(super) fn receive(
     let anchor = Anchor::of_receiver(&cots[shape.cots()..], last, d);
     let received = Received::new(&setup, points, level, trees);
     let (mut noise, claim) = received.expand(&setup, &check, Some(&anchor));
-    claim.check(channel.recv_block()?)?;
+    let v = channel.recv_block()?;
+    engine.settle(|| claim.check(v))?;
     code.absorb(&mut Block::ZERO.clone(), &mut noise);
     Ok((code, noise))
 }

@@ -4,7 +4,8 @@
 //! key, and anybody's public key can stand where Bob's should. [`sign`] puts the author's identity key and an
 //! Ed25519 signature in front of a message, [`open`] checks and takes them off. Messages name what they
 //! answer (the header's id binds the public key, the context and, of a reply, the question), so a signature
-//! says it of that exchange alone.
+//! says it of that exchange alone. Answers also bind their signer and whom they answer inside
+//! ([`Parties`](super::nisc::Parties)), as a signature can be taken off and replaced by another.
 //!
 //! ```
 //! use tacit_net::Identity;
@@ -12,7 +13,8 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (alice, bob) = (Identity::generate()?, Identity::generate()?);
 //! let signed = sign(b"tacitnisc, an answer", &alice)?;
-//! assert_eq!(open(&signed, Whose::Peer(&alice.public()))?, b"tacitnisc, an answer");
+//! let (message, author) = open(&signed, Whose::Peer(&alice.public()))?;
+//! assert_eq!((message, author), (&b"tacitnisc, an answer"[..], Some(alice.public())));
 //! assert!(open(&signed, Whose::Peer(&bob.public())).is_err());
 //! # Ok(())
 //! # }
@@ -49,14 +51,14 @@ pub fn sign(message: &[u8], author: &Identity) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The message in `bytes`, once its signature was checked.
+/// The message in `bytes`, once its signature was checked, and who signed it.
 ///
 /// Errors: `Malformed` for a signature that does not fit, one of another key than is asked for, or none where
 /// one is.
-pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<&'a [u8]> {
+pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<(&'a [u8], Option<PublicKey>)> {
     let Some(rest) = bytes.strip_prefix(&MAGIC) else {
         return match whose {
-            Whose::Anybody => Ok(bytes),
+            Whose::Anybody => Ok((bytes, None)),
             Whose::Peer(_) => Err(malformed("the message is not signed, and its author's key is asked for")),
         };
     };
@@ -78,7 +80,7 @@ pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<&'a [u8]> {
         Whose::Peer(peer) if *peer != author => {
             Err(malformed("somebody else than the peer has signed the message; ask the peer for its own"))
         }
-        _ => Ok(message),
+        _ => Ok((message, Some(author))),
     }
 }
 
@@ -95,9 +97,9 @@ mod tests {
         let (alice, eve) = (Identity::generate().unwrap(), Identity::generate().unwrap());
         let signed = sign(b"message", &alice).unwrap();
         let peer = alice.public();
-        assert_eq!((signed.len(), open(&signed, Whose::Peer(&peer)).unwrap()), (106 + 7, &b"message"[..]));
-        assert_eq!(open(&signed, Whose::Anybody).unwrap(), b"message");
-        assert_eq!(open(b"message", Whose::Anybody).unwrap(), b"message");
+        assert_eq!((signed.len(), open(&signed, Whose::Peer(&peer)).unwrap().0), (106 + 7, &b"message"[..]));
+        assert_eq!(open(&signed, Whose::Anybody).unwrap(), (&b"message"[..], Some(peer)));
+        assert_eq!(open(b"message", Whose::Anybody).unwrap(), (&b"message"[..], None));
         let refused = |bytes: &[u8], from, words: &str| match open(bytes, from) {
             Err(Error::Malformed { what, .. }) => assert!(what.contains(words), "{what}"),
             other => panic!("{other:?}"),

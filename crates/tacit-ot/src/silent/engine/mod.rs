@@ -15,6 +15,7 @@ pub(crate) mod source;
 pub(crate) mod stock;
 
 use crate::extension::Setup;
+use crate::silent::tree::opening::{DIGEST, check_digests};
 use crate::spent::Spent;
 use crate::{Result, Security};
 use seeds::{Pledge, Seeds};
@@ -73,6 +74,19 @@ impl Engine {
     /// Ties this stream to `other`: when one fails, both are spent.
     pub(crate) fn tie(&mut self, other: &Self) {
         self.spent = other.spent.clone();
+    }
+
+    /// Passes the verdict of a check of the run at work, in turn with those of the setup's other streams; see
+    /// [`Spent::settle`].
+    pub(crate) fn settle(&self, verdict: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.spent.settle(self.protocol, verdict)
+    }
+
+    /// Receives the sender's digest of a check, which is right if it is `expected`.
+    pub(crate) fn receive_digest(&self, channel: &mut Channel, expected: &[u8; DIGEST]) -> Result<()> {
+        let mut digest = [0; DIGEST];
+        channel.recv(&mut digest)?;
+        self.settle(|| check_digests(self.protocol, &digest, expected))
     }
 
     /// Goes on to the next run.
@@ -164,16 +178,71 @@ pub(crate) trait Stream {
 
     /// Serves a request: what is left over first, then as many runs as it takes.
     ///
-    /// When a run fails, nothing of it is left in `sink`, and all streams of the setup are spent.
+    /// When a run fails, nothing of it is left in `sink`, and all streams of the setup are spent: also those
+    /// whose runs have passed their checks and not yet returned.
     fn fill(&mut self, channel: &mut Channel, mut sink: Self::Sink<'_>) -> Result<()> {
         self.spent()?;
         self.serve(&mut sink)?;
         while sink.left() > 0 {
-            self.run(channel, &mut sink).inspect_err(|_| {
+            self.run(channel, &mut sink).and_then(|()| self.spent()).inspect_err(|_| {
                 self.give_up();
                 sink.wipe();
             })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sink::Memory;
+    use super::*;
+    use crate::Error;
+    use tacit_crypto::Block;
+    use tacit_net::memory;
+
+    /// A stream whose runs' checks pass, while one of another stream fails where `fails` says so.
+    struct Passing {
+        engine: Engine,
+        other: Engine,
+        fails: bool,
+    }
+
+    impl Stream for Passing {
+        type Sink<'a> = Memory<'a, Block>;
+
+        fn engine(&self) -> &Engine {
+            &self.engine
+        }
+
+        fn run(&mut self, _: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
+            let cheated = || Err(Error::Cheated { protocol: "test", what: "a check" });
+            self.engine.settle(|| Ok(()))?;
+            if self.fails {
+                assert!(matches!(self.other.settle(cheated), Err(Error::Cheated { .. })));
+                // Whatever it is asked, no later check passes.
+                assert!(matches!(self.engine.settle(|| Ok(())), Err(Error::Spent("test"))));
+            }
+            let n = sink.left();
+            sink.rest().fill(Block::ONES);
+            sink.advance(n);
+            Ok(())
+        }
+    }
+
+    /// A check of another stream that fails while a run is on its way takes what the run has made.
+    #[test]
+    fn a_run_that_passed_gives_nothing_once_another_stream_has_failed() {
+        for fails in [false, true] {
+            let mut other = Engine::new("test", Transcript::new("test"), [0; 32]);
+            let mut stream = Passing { engine: other.fork(), other, fails };
+            let (mut channel, _peer) = memory::pair();
+            let mut out = [Block::ZERO; 5];
+            let result = stream.fill(&mut channel, Memory::new(&mut out));
+            match fails {
+                false => assert!(result.is_ok() && out == [Block::ONES; 5]),
+                true => assert!(matches!(result, Err(Error::Spent("test"))) && out == [Block::ZERO; 5]),
+            }
+        }
     }
 }

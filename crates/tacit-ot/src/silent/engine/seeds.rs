@@ -5,7 +5,9 @@
 //! clear, the party that moves second could try many of its own until the code is a bad one; here whoever
 //! opens is bound to what it chose before it knew anything of the other's, so the seed is uniform as soon as
 //! one party is honest, whatever the other computes. A party that stops instead of opening ends the session,
-//! and learns a seed that serves for nothing.
+//! and learns a seed that serves for nothing. It can so refuse a seed: a party that opens last meets one of 2^s
+//! seeds after 2^s sessions that the other saw fail, so a bad code must be rarer than anybody's attempts. In
+//! Ferret the receiver opens last, whose secret the codes protect, and nobody can refuse one to its harm.
 //!
 //! A commitment is that of [`tacit_crypto::commit`] under the protocol's parameters, the session and the
 //! role, so that neither can be sent back; what opens it, 256 random bits, is the contribution.

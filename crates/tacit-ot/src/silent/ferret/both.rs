@@ -60,6 +60,8 @@ pub fn extend_both_ways(
     sends.and(receives)?;
     let (mut to, mut from) = (Cots::parts(keys), Cots::parts(macs));
     let made = make(channel, (sender, &mut to), (receiver, &mut from));
+    // Streams on other channels that share Δ may have failed meanwhile.
+    let made = made.and_then(|()| sender.spent()).and_then(|()| receiver.spent());
     made.inspect_err(|error| {
         if !matches!(error, Error::Exhausted { .. }) {
             sender.give_up();

@@ -27,7 +27,7 @@ use crate::silent::engine::sink::{Cots, Sink};
 use crate::silent::engine::{Engine, Stream};
 use crate::silent::tree::half::{HalfTrees, TILES};
 use crate::silent::tree::level_check::{ReceiverCheck, SenderCheck};
-use crate::silent::tree::opening::{DIGEST, check_cots, receive_digest};
+use crate::silent::tree::opening::{DIGEST, check_cots};
 use crate::silent::tree::shape::Shape;
 use crate::silent::tree::spcot::{self, ReceiverTrees, SenderTrees, Trees};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
@@ -191,7 +191,7 @@ fn split_ahead(config: Config, shape: Shape, all: &[Block]) -> (Buffer, Zeroizin
 /// The sender, who holds Δ.
 pub struct FerretSender {
     core: Core<SenderTrees>,
-    delta: Block,
+    delta: Zeroizing<Block>,
     prg: Prg,
     /// The correlations for trees and check of an iteration that has begun while the one before is checked.
     begun: Option<[Correlations; 2]>,
@@ -254,6 +254,7 @@ impl FerretSender {
         prg: Prg,
     ) -> Self {
         let engine = Engine::new(NAME, context, joint);
+        let delta = Zeroizing::new(delta);
         FerretSender { core: Core::new(config, engine, reserve), delta, prg, begun: None }
     }
 
@@ -292,7 +293,7 @@ impl FerretSender {
         }
         core.start_ahead(iterations);
         core.trees = Some(trees);
-        Ok(FerretSender { core, delta, prg, begun: None })
+        Ok(FerretSender { core, delta: Zeroizing::new(delta), prg, begun: None })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
@@ -337,7 +338,7 @@ impl FerretSender {
             channel,
             prg,
             expander,
-            self.delta,
+            *self.delta,
             shape,
             &cots,
             check.as_mut(),
@@ -354,7 +355,7 @@ impl FerretSender {
                 self.begun = Some(self.core.begin());
                 self.core.rows.encode_while_waiting(channel, ReceiverCheck::OPENING, sink)?;
             }
-            check.answer(channel, self.delta, &cots)?;
+            check.answer(channel, *self.delta, &cots)?;
         }
         Ok(())
     }
@@ -420,7 +421,7 @@ impl FerretReceiver {
         }
         if let Some(check) = check {
             let expected = check.open(channel, check_cots)?;
-            receive_digest(channel, NAME, &expected)?;
+            core.engine.receive_digest(channel, &expected)?;
         }
         core.trees = Some(trees);
         Ok(FerretReceiver { core, prg, begun: None })
@@ -500,7 +501,7 @@ impl FerretReceiver {
         if self.begun.is_some() {
             self.core.rows.encode_while_waiting(channel, DIGEST, sink)?;
         }
-        receive_digest(channel, NAME, &expected)
+        self.core.engine.receive_digest(channel, &expected)
     }
 
     /// Begins an iteration: sends its points' bits.
@@ -554,7 +555,7 @@ impl Stream for FerretReceiver {
 
 impl CotSender for FerretSender {
     fn delta(&self) -> Block {
-        self.delta
+        *self.delta
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {

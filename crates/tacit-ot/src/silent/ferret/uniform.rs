@@ -32,7 +32,7 @@ use crate::silent::engine::stock::Stock;
 use crate::silent::engine::{Engine, Stream};
 use crate::silent::tree::half::{HalfTrees, Punctured};
 use crate::silent::tree::level_check::{ReceiverCheck, SenderCheck};
-use crate::silent::tree::opening::{DIGEST, check_cots, receive_digest};
+use crate::silent::tree::opening::{DIGEST, check_cots};
 use crate::silent::tree::spcot::{self, SenderTrees};
 use crate::silent::tree::subtrees::{Parts, Subtrees};
 use crate::{CotReceiver, CotSender, Result, Security};
@@ -285,7 +285,7 @@ fn spread(
 /// The sender, who holds Δ.
 pub struct FerretUniSender {
     core: Core<SenderTrees>,
-    delta: Block,
+    delta: Zeroizing<Block>,
     prg: Prg,
 }
 
@@ -315,6 +315,7 @@ impl FerretUniSender {
         toss.contribute(channel)?;
         let joint = toss.finish(channel)?;
         let engine = Engine::new(NAME, context, joint);
+        let delta = Zeroizing::new(delta);
         Ok(FerretUniSender { core: Core::new(config, engine, reserve), delta, prg })
     }
 
@@ -333,11 +334,11 @@ impl FerretUniSender {
         let security = core.config.security;
         let mut check = core.engine.check(security, |context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
-        let trees = spcot::send_each(channel, prg, expander, *delta, shape, &cots, check.as_mut(), None)?;
+        let trees = spcot::send_each(channel, prg, expander, **delta, shape, &cots, check.as_mut(), None)?;
         core.plant(trees);
         if let Some(check) = check {
             core.work_while_waiting(channel, ReceiverCheck::OPENING, out)?;
-            check.answer(channel, *delta, &check_cots)?;
+            check.answer(channel, **delta, &check_cots)?;
         }
         core.passed(sink);
         Ok(())
@@ -405,7 +406,7 @@ impl FerretUniReceiver {
         core.plant(punctured);
         if let Some(expected) = opened {
             core.work_while_waiting(channel, DIGEST, out)?;
-            receive_digest(channel, NAME, &expected)?;
+            core.engine.receive_digest(channel, &expected)?;
         }
         core.passed(sink);
         Ok(())
@@ -456,7 +457,7 @@ impl Stream for FerretUniReceiver {
 
 impl CotSender for FerretUniSender {
     fn delta(&self) -> Block {
-        self.delta
+        *self.delta
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
@@ -587,7 +588,8 @@ mod tests {
                 let mut s = FerretUniSender::setup(ch, prg, config, &mut ds).unwrap();
                 let shape = config.shape();
                 let [cots, _] = s.core.begin();
-                let trees = spcot::send(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots).unwrap();
+                let trees =
+                    spcot::send(ch, &mut s.prg, &mut s.core.expander, *s.delta, shape, &cots).unwrap();
                 s.core.plant(trees);
                 noise(&mut s.core)
             },
@@ -641,7 +643,7 @@ mod tests {
                         .check(config.security, |context, round| SenderCheck::new(context, round, shape))
                         .expect("malicious");
                     let expander = &mut s.core.expander;
-                    let message = Caught::honest(ch, &mut s.prg, expander, s.delta, shape, &cots)?;
+                    let message = Caught::honest(ch, &mut s.prg, expander, *s.delta, shape, &cots)?;
                     let mut corrections = message.corrections.clone();
                     // What unmasks one bucket's corrections is put on another's: trees `seed % 39` and the
                     // next.
@@ -659,7 +661,7 @@ mod tests {
                     }
                     message.send(ch, &corrections)?;
                     message.weigh(expander, &mut check, &|_| {});
-                    check.answer(ch, s.delta, &check_cots)
+                    check.answer(ch, *s.delta, &check_cots)
                 },
                 |ch| {
                     let prg = Prg::from_seed(Block::new(!seed));

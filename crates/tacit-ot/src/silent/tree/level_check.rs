@@ -138,7 +138,7 @@ impl ReceiverCheck {
     }
 
     /// Figure 6, step 7, after all trees: sends the coefficients' seed and x' = φ ⊕ x*, where `cots` are the
-    /// 128 correlations of the check. Returns what [`receive_digest`] must get.
+    /// 128 correlations of the check. Returns the digest that the sender has to send.
     pub(crate) fn open(self, channel: &mut Channel, cots: &[Block]) -> Result<[u8; DIGEST]> {
         CheckMessage::send(channel, self.seed, self.phi, cots)?;
         channel.flush()?;

@@ -1,6 +1,6 @@
 //! NISC's messages over a channel: OT in two messages.
 
-use super::{BASE_MESSAGE, Code, HEADER, Header, Kind, NAME, Params, ReceiverKey, SenderKey, open, reply};
+use super::{Code, HEADER, Header, Kind, NAME, Params, Parties, ReceiverKey, SenderKey, open, reply};
 use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
@@ -37,7 +37,7 @@ impl TwoRound {
     /// Receives a key of the parameters at hand.
     fn receive_key(&self, channel: &mut Channel, count: usize) -> Result<Vec<u8>> {
         let params = self.params(count).check()?;
-        let key = channel.recv_sized(HEADER + params.shape().cots() * BASE_MESSAGE)?;
+        let key = channel.recv_sized(params.public_key_len())?;
         let (header, _) = Header::read(&key, Kind::PublicKey)?;
         if header.params != params {
             return Err(Error::mismatch(NAME));
@@ -53,7 +53,7 @@ impl RotSender for TwoRound {
         }
         let context = Self::context(channel, false);
         let key = self.receive_key(channel, out.len())?;
-        let (secret, answer) = SenderKey::answer(&key, &context, &mut self.prg)?;
+        let (secret, answer) = SenderKey::answer(&key, &context, &Parties::default(), &mut self.prg)?;
         channel.send_sized(&answer)?;
         channel.flush()?;
         out.copy_from_slice(secret.expand(&key, &context)?.messages());
@@ -68,10 +68,10 @@ impl RotReceiver for TwoRound {
         }
         let params = self.params(out.len());
         let context = Self::context(channel, true);
-        let (secret, key) = ReceiverKey::generate(params, &context, &mut self.prg)?;
+        let (secret, key) = ReceiverKey::generate(params, &context, None, &mut self.prg)?;
         channel.send_sized(&key)?;
         channel.flush()?;
-        let output = secret.expand_out(&channel.recv_sized(params.answer_len())?)?;
+        let output = secret.expand_out(&channel.recv_sized(params.answer_len())?, None)?;
         out.copy_from_slice(output.messages());
         Ok(output.choices().clone())
     }
@@ -85,7 +85,7 @@ impl OtSender for TwoRound {
         let context = Self::context(channel, false);
         let key = self.receive_key(channel, messages.len())?;
         let question = channel.recv_sized(HEADER + messages.len().div_ceil(8))?;
-        let (secret, answer) = SenderKey::answer(&key, &context, &mut self.prg)?;
+        let (secret, answer) = SenderKey::answer(&key, &context, &Parties::default(), &mut self.prg)?;
         let reply = reply(secret.expand(&key, &context)?, &question, messages)?;
         channel.send_sized(&answer)?;
         channel.send_sized(&reply)?;
@@ -104,14 +104,14 @@ impl OtReceiver for TwoRound {
         }
         let params = self.params(out.len());
         let context = Self::context(channel, true);
-        let (secret, key) = ReceiverKey::generate(params, &context, &mut self.prg)?;
+        let (secret, key) = ReceiverKey::generate(params, &context, None, &mut self.prg)?;
         let question = secret.ask(&secret.expand_in()?, choices)?;
         channel.send_sized(&key)?;
         channel.send_sized(&question)?;
         channel.flush()?;
         let answer = channel.recv_sized(params.answer_len())?;
-        let reply = channel.recv_sized(HEADER + 32 * out.len())?;
-        let output = secret.expand_out(&answer)?;
+        let reply = channel.recv_sized(params.reply_len())?;
+        let output = secret.expand_out(&answer, None)?;
         out.copy_from_slice(&open(&output, choices, &question, &reply)?);
         Ok(())
     }

@@ -255,13 +255,13 @@ impl Cheater<'_> {
             .engine
             .check(Security::Malicious, |context, round| SenderCheck::new(context, round, shape))
             .expect("malicious");
-        let message = Caught::honest(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots)?;
+        let message = Caught::honest(ch, &mut s.prg, &mut s.core.expander, *s.delta, shape, &cots)?;
         let mut corrections = message.corrections.clone();
         (self.corrections)(&mut corrections);
         message.send(ch, &corrections)?;
         message.weigh(&mut s.core.expander, &mut check, self.claim);
         let opening = CheckMessage::receive(ch)?;
-        let mut digest = check.digest_for(&opening, s.delta, &check_cots);
+        let mut digest = check.digest_for(&opening, *s.delta, &check_cots);
         (self.digest)(&mut digest);
         ch.send(&digest)?;
         ch.flush()?;
