@@ -85,6 +85,44 @@ pub fn account(path: &Path) -> String {
     }
 }
 
+/// What is the same for all spellings of one table: of a file its path without links, of a database its hosts,
+/// its name and a digest of the query, whoever logs in; an object's address is its only spelling.
+pub fn canonical(path: &Path) -> String {
+    let Some((_, rest)) = path.to_str().and_then(of_database) else {
+        return match is_remote(path) {
+            true => shown(path).to_string_lossy().into_owned(),
+            false => without_links(path).to_string_lossy().into_owned(),
+        };
+    };
+    let (_, query) = rest.split_once('#').unwrap_or((rest, ""));
+    let server = server(rest).unwrap_or_else(|| "[redacted]".into());
+    let (hosts, database) = server.split_once('/').unwrap_or((&server, ""));
+    let hosts = hosts.rsplit('@').next().unwrap_or_default().to_lowercase();
+    let hosts: Vec<&str> = hosts.split(',').map(|host| host.strip_suffix(":5432").unwrap_or(host)).collect();
+    let words: Vec<&str> = query.trim().trim_end_matches(';').split_whitespace().collect();
+    let digest = blake3::hash(words.join(" ").as_bytes());
+    format!("postgresql://{}/{database}#{}", hosts.join(","), digest.to_hex())
+}
+
+/// The path from the root, with links followed as far as there is anything.
+fn without_links(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut missing = Vec::new();
+    let mut there = absolute.as_path();
+    loop {
+        if let Ok(real) = std::fs::canonicalize(there) {
+            return missing.iter().rev().fold(real, |path, part| path.join(part));
+        }
+        match (there.parent(), there.file_name()) {
+            (Some(parent), Some(name)) => {
+                missing.push(name);
+                there = parent;
+            }
+            _ => return absolute,
+        }
+    }
+}
+
 /// The scheme and what is behind it.
 fn of_database(text: &str) -> Option<(&str, &str)> {
     let scheme = DATABASES.iter().find(|scheme| text.starts_with(**scheme))?;
@@ -179,6 +217,42 @@ mod tests {
         assert_eq!(shown(one), shown(other));
         assert_ne!(account(one), account(other));
         assert_eq!(account(Path::new("a.csv")), "a.csv");
+    }
+
+    #[test]
+    fn spellings_of_one_table_are_one_and_tables_are_told_apart() {
+        let of = |text: &str| canonical(Path::new(text));
+        let one = "postgresql://db.example/crm#select a from t";
+        for same in [
+            "postgres://db.example/crm#select a from t",
+            "postgresql://DB.example:5432/crm#select a\n  from t;",
+            "postgresql://ann:secret@db.example/crm?sslmode=require# select a from t ",
+            "postgresql://eve@db.example/crm#select a from t",
+        ] {
+            assert_eq!(of(same), of(one));
+        }
+        for other in [
+            "postgresql://db.example/crm#select b from t",
+            "postgresql://db.example/erp#select a from t",
+            "postgresql://other.example/crm#select a from t",
+            "postgresql://db.example:5433/crm#select a from t",
+        ] {
+            assert_ne!(of(other), of(one));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("a")).unwrap();
+        std::fs::write(at("a/t.csv"), "x").unwrap();
+        let one = canonical(&at("a/t.csv"));
+        assert_eq!(canonical(&at("a/../a/./t.csv")), one);
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("a"), at("b")).unwrap();
+            assert_eq!(canonical(&at("b/t.csv")), one);
+            // A file that is not there yet has its name all the same.
+            assert_eq!(canonical(&at("b/u.csv")), canonical(&at("a/u.csv")));
+        }
+        assert_ne!(canonical(&at("a/u.csv")), one);
     }
 
     #[test]

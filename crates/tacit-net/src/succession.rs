@@ -113,7 +113,12 @@ impl PublicKeys {
 
     /// Fingerprints of the keys that are accepted today.
     pub fn accepted(&self) -> BTreeSet<String> {
-        let is_accepted = |until: &Option<u64>| until.is_none_or(|until| today() <= until);
+        self.accepted_on(today())
+    }
+
+    /// Fingerprints of the keys that are accepted on this day, counted from 1970.
+    pub fn accepted_on(&self, day: u64) -> BTreeSet<String> {
+        let is_accepted = |until: &Option<u64>| until.is_none_or(|until| day <= until);
         let keys = self.all().into_iter().filter(|(_, until)| is_accepted(until));
         keys.map(|(key, _)| key.fingerprint()).collect()
     }

@@ -118,7 +118,8 @@ impl Board {
             "policy fault" if seen.faults.len() < MOST_REFUSALS => seen.faults.push(kept(&event.words)),
             _ => {}
         }
-        if event.run.is_some() {
+        // A list of jobs is no request for one.
+        if event.run.is_some() && event.what != "listed" {
             seen.request(event);
         }
     }

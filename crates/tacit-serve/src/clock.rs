@@ -12,6 +12,9 @@ const FIRST_DAY: u64 = 3;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Time(pub u64);
 
+/// Tells the time: the machine's, or in tests another.
+pub type Clock = dyn Fn() -> Time + Send + Sync;
+
 impl Time {
     /// The system's time.
     pub fn now() -> Self {
@@ -71,10 +74,14 @@ impl Window {
         (from < to).then_some(Window { days, from, to })
     }
 
+    /// Whether some of it is on this day, counted from 1970.
+    pub fn is_on(&self, day: u64) -> bool {
+        self.days[((day % 7 + FIRST_DAY) % 7) as usize]
+    }
+
     /// Whether `time` lies in it.
     pub fn holds(&self, time: Time) -> bool {
-        let day = ((time.day() + FIRST_DAY) % 7) as usize;
-        self.days[day] && (self.from..self.to).contains(&time.minute())
+        self.is_on(time.day()) && (self.from..self.to).contains(&time.minute())
     }
 }
 

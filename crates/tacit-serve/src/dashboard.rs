@@ -148,15 +148,14 @@ impl Dashboard {
         let mut found = Vec::new();
         let mut sources = BTreeSet::new();
         let ledger = self.house.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        let time = ledger.now(Time::now()).0;
+        let time = ledger.now((self.house.clock)()).0;
         for (peer, known) in &policy.peers {
             for (name, lookup) in policy.lookups.iter().filter(|(_, lookup)| lookup.gate.allows(peer)) {
                 if found.len() >= MOST_BUDGETS * 2 {
                     return found;
                 }
                 // The job's latest charge says which publication it is.
-                let publication =
-                    ledger.latest_of(name).map_or(String::new(), |charge| charge.source.clone());
+                let publication = ledger.latest_source(name).unwrap_or_default().to_owned();
                 let spent = ledger.spent(&Charge {
                     run: String::new(),
                     time,
@@ -187,7 +186,7 @@ impl Dashboard {
                     time,
                     job: name.clone(),
                     source: job.source.clone(),
-                    input: place::account(&source.input),
+                    input: place::canonical(&source.input),
                     peer: peer.clone(),
                     fingerprint: known.account(),
                     rows: 0,
@@ -204,6 +203,8 @@ impl Dashboard {
                     let totals = [
                         ("rows_in_total", spent.rows, source.rows_in_total),
                         ("aggregate_runs", spent.aggregates, source.aggregate_runs),
+                        // No budget: how many were broken off after they began.
+                        ("broken_runs", spent.broken, 0),
                     ];
                     for (budget, used, most) in totals {
                         if most > 0 || used > 0 {

@@ -11,10 +11,16 @@ pub(crate) struct Lines {
     path: PathBuf,
     /// Bytes of whole lines.
     length: u64,
+    /// Whether the file took another's place, and its name may not be on the disk.
+    unsynced: bool,
+    _alone: Option<File>,
 }
 
-/// Largest file whose lines are all read, in bytes.
-const LARGEST_FILE: u64 = 1 << 30;
+/// Takes a line and its number, from 1.
+pub(crate) type Take<'a> = &'a mut dyn FnMut(usize, &str) -> Result<()>;
+
+/// Longest line of a file whose lines are all read, in bytes.
+const LONGEST_WHOLE_LINE: u64 = 1 << 20;
 
 impl Lines {
     /// Gives each whole line of the file to `take`, holding one at a time; a file that is not there has none.
@@ -38,29 +44,76 @@ impl Lines {
         }
     }
 
-    /// Opens the file, made if there is none, and reads its lines. What stands behind the last line's end is
-    /// what a crash left of an append that never returned, and is cut off.
+    /// Opens the file, made if there is none, and gives each whole line and its number to `take`, holding one
+    /// at a time. What stands behind the last line's end is what a crash left of an append that never
+    /// returned, and is cut off.
     ///
-    /// The file stays locked while this lives; an error if another process has it.
-    pub(crate) fn open_alone(path: &Path) -> Result<(Self, Vec<String>)> {
-        let fault = |what| move |e| Error::file(path, what, e);
-        let mut file = opened(path, |file| file.try_lock().map_err(|_| ErrorKind::ResourceBusy.into()))?;
-        let mut text = String::new();
-        let about = file.metadata().map_err(fault("cannot be read"))?;
-        if about.len() > LARGEST_FILE {
-            return Err(Error::Input(format!("{}: too large; move it away", shown(path))));
+    /// The file stays locked while this lives, by a file of its own beside it, which outlives
+    /// [`replace`](Self::replace); an error if another process has it.
+    pub(crate) fn open_alone(path: &Path, take: Take<'_>) -> Result<Self> {
+        let try_lock = |file: &File| file.try_lock().map_err(|_| ErrorKind::ResourceBusy.into());
+        let alone = opened(&path.with_extension("lock"), try_lock)?;
+        let mut file = opened(path, try_lock)?;
+        let whole = whole_lines(path, &file, take)?;
+        let length = file.metadata().map_err(|e| Error::file(path, "cannot be read", e))?.len();
+        if whole < length {
+            cut(&mut file, whole).map_err(|e| Error::file(path, "cannot be mended", e))?;
         }
-        file.read_to_string(&mut text).map_err(fault("cannot be read"))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
-            cut(&mut file, whole as u64).map_err(fault("cannot be mended"))?;
-            text.truncate(whole);
-        }
-        let lines = text.lines().map(str::to_owned).collect();
-        Ok((Lines { file, path: path.to_owned(), length: whole as u64 }, lines))
+        Ok(Lines { file, path: path.to_owned(), length: whole, unsynced: false, _alone: Some(alone) })
     }
 
-    /// As [`open_alone`](Self::open_alone), with the last whole line alone: what is read does not grow with the
+    /// Gives each whole line of the file and its number to `take`, without a lock: the file may grow
+    /// meanwhile, or be replaced. One that is not there has none.
+    pub(crate) fn look(path: &Path, take: Take<'_>) -> Result<()> {
+        match File::open(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(Error::file(path, "cannot be read", e)),
+            Ok(file) => whole_lines(path, &file, take).map(|_| ()),
+        }
+    }
+
+    /// Bytes of whole lines.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Puts these lines in the place of all that are there: a crash leaves the old ones or the new ones. After
+    /// an error the old ones are there.
+    pub(crate) fn replace(&mut self, lines: &[String]) -> Result<()> {
+        let next = self.path.with_extension("new");
+        let fault = |e| Error::file(&next, "cannot be written; is the disk full?", e);
+        // What a crash left of an earlier one.
+        match std::fs::remove_file(&next) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(fault(e)),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        let file = private_file(options.read(true).append(true).create_new(true)).open(&next);
+        let mut file = file.map_err(fault)?;
+        // Earlier releases know no other lock.
+        file.try_lock().map_err(|_| fault(ErrorKind::ResourceBusy.into()))?;
+        let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+        let renamed = file
+            .write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| std::fs::rename(&next, &self.path));
+        renamed.map_err(fault)?;
+        (self.file, self.length) = (file, text.len() as u64);
+        // Until its name is on the disk nothing is added to it: what fails now is tried again then.
+        self.unsynced = true;
+        let _ = self.sync();
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        if self.unsynced {
+            sync_folder(&self.path)?;
+            self.unsynced = false;
+        }
+        Ok(())
+    }
+
+    /// Opens the file, made if there is none, and returns its last whole line: what is read does not grow with the
     /// file. Other processes wait for the lock.
     pub(crate) fn open_last(path: &Path) -> Result<(Self, Option<String>)> {
         let fault = |e| Error::file(path, "cannot be read", e);
@@ -92,11 +145,12 @@ impl Lines {
             }
             None => None,
         };
-        Ok((Lines { file, path: path.to_owned(), length: whole }, line))
+        Ok((Lines { file, path: path.to_owned(), length: whole, unsynced: false, _alone: None }, line))
     }
 
     /// Adds one line, which is on the disk when this returns; after an error nothing of it is there.
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
+        self.sync()?;
         let text = format!("{line}\n");
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
@@ -107,6 +161,28 @@ impl Lines {
         self.length += text.len() as u64;
         Ok(())
     }
+}
+
+/// Gives each whole line of the file to `take`, holding one at a time; returns their bytes.
+fn whole_lines(path: &Path, file: &File, take: Take<'_>) -> Result<u64> {
+    let fault = |e| Error::file(path, "cannot be read", e);
+    let (mut file, mut line, mut whole) = (BufReader::new(file), Vec::new(), 0);
+    for number in 1.. {
+        line.clear();
+        let read = (&mut file).take(LONGEST_WHOLE_LINE).read_until(b'\n', &mut line).map_err(fault)?;
+        if line.pop_if(|last| *last == b'\n').is_none() {
+            if read as u64 == LONGEST_WHOLE_LINE {
+                return Err(Error::Input(format!(
+                    "{}, line {number}: too long; put back a copy",
+                    shown(path)
+                )));
+            }
+            break;
+        }
+        take(number, std::str::from_utf8(&line).map_err(|e| fault(std::io::Error::other(e)))?)?;
+        whole += read as u64;
+    }
+    Ok(whole)
 }
 
 /// The file, made if there is none, and locked.
@@ -162,18 +238,55 @@ pub(crate) fn shown(path: &Path) -> String {
 mod tests {
     use super::*;
 
+    fn all_of(path: &Path) -> Result<(Lines, Vec<String>)> {
+        let mut found = Vec::new();
+        let lines = Lines::open_alone(path, &mut |_, line| {
+            found.push(line.to_owned());
+            Ok(())
+        });
+        lines.map(|lines| (lines, found))
+    }
+
+    /// What is replaced is the old file or the new one, whatever a crash left, and nobody gets between.
+    #[test]
+    fn lines_are_replaced_as_a_whole_and_stay_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        std::fs::write(&path, "one\ntwo\n").unwrap();
+        std::fs::write(folder.path().join("lines.new"), "half of an earl").unwrap();
+        let (mut lines, found) = all_of(&path).unwrap();
+        assert_eq!(found, ["one", "two"]);
+        // Another process opened the old file just before.
+        let old = File::open(&path).unwrap();
+        lines.replace(&["three".to_owned()]).unwrap();
+        assert!(all_of(&path).is_err(), "locked after it was replaced");
+        lines.append("four").unwrap();
+        drop((lines, old));
+        assert_eq!(all_of(&path).unwrap().1, ["three", "four"]);
+        assert!(!folder.path().join("lines.new").exists());
+        // Where nothing can be written beside it, the old lines stay.
+        let (mut lines, _) = all_of(&path).unwrap();
+        std::fs::create_dir(folder.path().join("lines.new")).unwrap();
+        assert!(lines.replace(&["five".to_owned()]).is_err());
+        lines.append("six").unwrap();
+        drop(lines);
+        assert_eq!(all_of(&path).unwrap().1, ["three", "four", "six"]);
+        std::fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
+        assert!(all_of(&path).is_err(), "a line without an end");
+    }
+
     #[test]
     fn a_torn_tail_is_cut_and_whole_lines_stay() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines");
-        let (mut lines, found) = Lines::open_alone(&path).unwrap();
+        let (mut lines, found) = all_of(&path).unwrap();
         assert!(found.is_empty());
         lines.append("one").unwrap();
         lines.append("two").unwrap();
-        assert!(Lines::open_alone(&path).is_err(), "two at once");
+        assert!(all_of(&path).is_err(), "two at once");
         drop(lines);
         std::fs::write(&path, "one\ntwo\nthr").unwrap();
-        let (mut lines, found) = Lines::open_alone(&path).unwrap();
+        let (mut lines, found) = all_of(&path).unwrap();
         assert_eq!(found, ["one", "two"]);
         lines.append("three").unwrap();
         drop(lines);
@@ -221,7 +334,7 @@ mod tests {
             drop(lines);
             let found = std::fs::read_to_string(&path).unwrap();
             std::fs::write(&path, text).unwrap();
-            let (mut lines, all) = Lines::open_alone(&path).unwrap();
+            let (mut lines, all) = all_of(&path).unwrap();
             lines.append("next").unwrap();
             assert_eq!((last, found), (all.last().cloned(), std::fs::read_to_string(&path).unwrap()));
         }

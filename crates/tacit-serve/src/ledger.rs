@@ -2,18 +2,27 @@
 //!
 //! A run is charged before it starts, with the most that it can reveal, and the charge is on the disk before
 //! the peer hears that it may go. Nothing but [`refund`](Ledger::refund) takes a charge back: no restart, no
-//! reload and no other policy. A line holds one entry and a hash of it and of all lines before, so that a
-//! line that was changed or taken out of the middle is noticed; the file has to be kept from those who may
-//! not raise a budget.
+//! reload and no other policy; and what is taken back stays counted as an attempt, as offers are. A line
+//! holds one entry and a hash of it and of all lines before, so that a line that was changed or taken out of
+//! the middle is noticed; the file has to be kept from those who may not raise a budget.
 //!
-//! Budgets go by peer and source. A peer is the same if its label or its key is, a source if its name or its
-//! file is: renaming one does not fill a budget up again.
+//! Budgets go by peer and source. Names that were ever in force together ([`know`](Ledger::know)) are one
+//! peer's, or one source's, for good: renaming, in however many steps, does not fill a budget up again.
+//!
+//! The file is as long as the accounts need: once lines about attempts outweigh them, it is written anew, as a
+//! whole or not at all.
+
+mod book;
+mod names;
 
 use crate::clock::Time;
 use crate::file::{Lines, shown};
 use crate::json;
+use book::{Book, Entry};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 use tacit::{Error, Result};
 
 /// What one run costs.
@@ -40,14 +49,28 @@ pub struct Charge {
     pub aggregate: bool,
 }
 
-impl Charge {
-    fn is_same_peer(&self, other: &Charge) -> bool {
-        self.peer == other.peer || self.fingerprint == other.fingerprint
-    }
+/// What a ledger calls the peer of this label.
+pub(crate) fn peer_name(label: &str) -> String {
+    format!("peer {label}")
+}
 
-    fn is_same_source(&self, other: &Charge) -> bool {
-        self.source == other.source || self.input == other.input
-    }
+/// What it calls a peer with the key of this fingerprint, or with this certificate.
+pub(crate) fn key_name(account: &str) -> String {
+    format!("key {account}")
+}
+
+/// What it calls the source of this name.
+pub(crate) fn source_name(name: &str) -> String {
+    format!("source {name}")
+}
+
+/// What it calls a source at this place.
+pub(crate) fn place_name(place: &str) -> String {
+    format!("place {place}")
+}
+
+fn is_of_peer(name: &str) -> bool {
+    name.starts_with("peer ") || name.starts_with("key ")
 }
 
 /// What a peer has spent so far of the budgets that a charge would draw on.
@@ -55,30 +78,38 @@ impl Charge {
 pub struct Spent {
     /// Runs of the job today.
     pub runs_today: u64,
+    /// Offers of the job today, whatever came of them.
+    pub offers_today: u64,
+    /// Runs of the job today that came to nothing, and whose charges were taken back.
+    pub returned_today: u64,
     /// Rows of the source, in all.
     pub rows: u64,
     /// Numbers over all common keys of the source, in all.
     pub aggregates: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-enum Entry {
-    Charge(Charge),
-    Refund { run: String },
+    /// Runs on the source that broke off after they began, in all; they are charged.
+    pub broken: u64,
 }
 
 /// The charges of a service.
 pub struct Ledger {
-    lines: Lines,
-    charges: Vec<Charge>,
+    /// Nothing where the ledger is looked at alone.
+    lines: Option<Lines>,
+    book: Book,
+    /// The charges of runs that began and have not ended.
+    open: BTreeMap<String, Charge>,
     /// The hash of all lines so far.
     chain: [u8; 32],
-    /// The latest time of a charge: a clock that is put back does not make a day new.
-    latest: u64,
+    /// When the book's latest time was written or read.
+    since: Instant,
+    /// Bytes that the file may have before it is written anew.
+    room: u64,
+    /// Why it could not be written anew, if it was tried.
+    fault: Option<String>,
 }
 
 const CHAIN: &str = "tacit 1 ledger chain";
+/// A file that is smaller is not worth being written anew.
+const ROOM: u64 = 1 << 18;
 
 fn chained(before: &[u8; 32], entry: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(CHAIN);
@@ -87,166 +118,209 @@ fn chained(before: &[u8; 32], entry: &str) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
+fn line(chain: &mut [u8; 32], entry: &Entry) -> Result<String> {
+    let text = serde_json::to_string(entry).map_err(|e| Error::Other(format!("the ledger: {e}")))?;
+    *chain = chained(chain, &text);
+    Ok(format!("{} {text}", json::hex(&chain[..])))
+}
+
 impl Ledger {
     /// Opens the ledger at `path`, or begins one; no other process may have it.
     ///
     /// Errors: a file that cannot be read, and a line that does not follow from those before it.
     pub fn open(path: &Path) -> Result<Self> {
-        let (lines, found) = Lines::open_alone(path)?;
-        let mut ledger = Ledger { lines, charges: Vec::new(), chain: [0; 32], latest: 0 };
-        for (at, line) in found.iter().enumerate() {
-            let entry = line.split_once(' ').and_then(|(hash, entry)| {
-                let chain = chained(&ledger.chain, entry);
-                (json::from_hex(hash) == Some(chain)).then_some((chain, entry))
-            });
-            let read = entry.and_then(|(chain, entry)| Some((chain, serde_json::from_str(entry).ok()?)));
-            let Some((chain, entry)) = read else {
-                return Err(Error::Input(format!(
-                    "{}, line {}: the ledger was changed or is damaged; put back what is right from where you keep \
-                     copies, or move it away and know that every budget starts anew",
-                    shown(path),
-                    at + 1
-                )));
-            };
-            ledger.chain = chain;
-            ledger.book(entry);
+        let mut ledger = Ledger::empty();
+        let lines = Lines::open_alone(path, &mut |number, line| ledger.read(path, number, line))?;
+        ledger.room = ROOM.max(lines.length());
+        ledger.lines = Some(lines);
+        ledger.begin();
+        if ledger.room > ROOM {
+            ledger.shorten();
         }
         Ok(ledger)
     }
 
-    fn book(&mut self, entry: Entry) {
-        match entry {
-            Entry::Charge(charge) => {
-                self.latest = self.latest.max(charge.time);
-                self.charges.push(charge);
-            }
-            Entry::Refund { run } => self.charges.retain(|charge| charge.run != run),
+    /// Reads the ledger at `path` as it is now, also while a service has it; charges nothing.
+    ///
+    /// Errors: as [`open`](Self::open); a file that is not there is an empty ledger.
+    pub fn look(path: &Path) -> Result<Self> {
+        let mut ledger = Ledger::empty();
+        Lines::look(path, &mut |number, line| ledger.read(path, number, line))?;
+        ledger.begin();
+        Ok(ledger)
+    }
+
+    /// A ledger without entries, and without a file.
+    pub(crate) fn empty() -> Self {
+        Ledger {
+            lines: None,
+            book: Book::default(),
+            open: BTreeMap::new(),
+            chain: [0; 32],
+            since: Instant::now(),
+            room: ROOM,
+            fault: None,
         }
     }
 
-    fn write(&mut self, entry: Entry) -> Result<()> {
-        let text = serde_json::to_string(&entry).map_err(|e| Error::Other(format!("the ledger: {e}")))?;
-        let chain = chained(&self.chain, &text);
-        self.lines.append(&format!("{} {text}", json::hex(&chain)))?;
+    fn read(&mut self, path: &Path, number: usize, line: &str) -> Result<()> {
+        let entry = line.split_once(' ').and_then(|(hash, entry)| {
+            let chain = chained(&self.chain, entry);
+            let entry = (json::from_hex(hash) == Some(chain)).then(|| serde_json::from_str(entry).ok());
+            Some((chain, entry??))
+        });
+        if let Some((chain, entry)) = entry
+            && self.book.add(&entry, &mut self.open)
+        {
+            self.chain = chain;
+            return Ok(());
+        }
+        Err(Error::Input(format!(
+            "{}, line {number}: the ledger was changed or is damaged; put back what is right from where you keep \
+             copies, or move it away and know that every budget starts anew",
+            shown(path)
+        )))
+    }
+
+    /// What was read is what there is: runs of processes that are gone stay charged.
+    fn begin(&mut self) {
+        self.open.clear();
+        self.since = Instant::now();
+    }
+
+    fn write(&mut self, entry: &Entry) -> Result<()> {
+        let Some(lines) = &mut self.lines else {
+            return Err(Error::Other("a ledger that is looked at takes no entry".into()));
+        };
+        let mut chain = self.chain;
+        lines.append(&line(&mut chain, entry)?)?;
+        let (length, before) = (lines.length(), self.book.latest);
         self.chain = chain;
-        self.book(entry);
+        self.book.add(entry, &mut self.open);
+        if self.book.latest > before {
+            self.since = Instant::now();
+        }
+        if length > self.room {
+            self.shorten();
+        }
         Ok(())
     }
 
-    /// The time to go by: never before that of a charge.
+    /// Writes the file anew with what its lines add up to, if that is much less. A failure changes nothing.
+    fn shorten(&mut self) {
+        let Some(lines) = &mut self.lines else { return };
+        let mut chain = [0; 32];
+        let entries = self.book.entries();
+        let written: Result<Vec<String>> = entries.iter().map(|entry| line(&mut chain, entry)).collect();
+        let replaced = written.and_then(|all| lines.replace(&all));
+        match replaced {
+            Ok(()) => self.chain = chain,
+            Err(error) => self.fault = Some(error.to_string()),
+        }
+        // Four times what is needed, so that the work for it is small beside that of the lines between.
+        self.room = ROOM.max(lines.length().saturating_mul(4));
+    }
+
+    /// Why the file could not be made shorter, once.
+    pub fn fault(&mut self) -> Option<String> {
+        self.fault.take()
+    }
+
+    /// The time that a day's runs are counted by: never before that of a charge, and it goes on from there
+    /// even where the clock is behind.
     pub fn now(&self, clock: Time) -> Time {
-        Time(clock.0.max(self.latest))
+        self.now_after(clock, self.since.elapsed().as_secs())
+    }
+
+    fn now_after(&self, clock: Time, passed: u64) -> Time {
+        match self.book.latest {
+            0 => clock,
+            latest => Time(clock.0.max(latest.saturating_add(passed))),
+        }
     }
 
     /// What the peer of `charge` has spent of the budgets that it draws on.
     pub fn spent(&self, charge: &Charge) -> Spent {
-        let mut spent = Spent::default();
-        for one in self.charges.iter().filter(|one| one.is_same_peer(charge)) {
-            if one.job == charge.job && Time(one.time).day() == Time(charge.time).day() {
-                spent.runs_today += 1;
-            }
-            if one.is_same_source(charge) {
-                spent.rows = spent.rows.saturating_add(one.rows);
-                spent.aggregates += u64::from(one.aggregate);
-            }
-        }
-        spent
+        self.book.spent(charge)
     }
 
-    /// The last charge of the job of this name.
-    pub fn latest_of(&self, job: &str) -> Option<&Charge> {
-        self.charges.iter().rev().find(|charge| charge.job == job)
+    /// The source of the latest charge of the job of this name.
+    pub fn latest_source(&self, job: &str) -> Option<&str> {
+        self.book.latest_source(job)
+    }
+
+    /// Takes note of which names are in force together, each group those of one peer or of one source.
+    pub fn know(&mut self, groups: &[Vec<String>]) -> Result<()> {
+        for names in groups {
+            // Of one name there is nothing to tell.
+            if names.iter().any(|name| *name != names[0]) && !self.book.are_one(names) {
+                self.write(&Entry::Same(names.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`know`](Self::know), for a ledger that is looked at: nothing is written.
+    pub fn suppose(&mut self, groups: &[Vec<String>]) {
+        groups.iter().for_each(|names| _ = self.book.add(&Entry::Same(names.clone()), &mut self.open));
+    }
+
+    /// Whether all these names are one peer's, or one source's.
+    pub fn are_one(&self, names: &[String]) -> bool {
+        self.book.are_one(names)
+    }
+
+    /// Places of all sources that were ever in force.
+    pub fn places(&self) -> Vec<String> {
+        self.book.places()
+    }
+
+    /// Counts an offer that is about to be made; it is on the disk when this returns.
+    pub fn offer(&mut self, charge: Charge) -> Result<()> {
+        self.write(&Entry::Offer(charge))
     }
 
     /// Charges a run; the charge is on the disk when this returns.
     ///
     /// Errors: a run that is charged already, and those of the file.
     pub fn charge(&mut self, charge: Charge) -> Result<()> {
-        if self.charges.iter().any(|one| one.run == charge.run) {
+        if self.open.contains_key(&charge.run) {
             return Err(Error::Other(format!("run {} was charged already", charge.run)));
         }
-        self.write(Entry::Charge(charge))
+        self.write(&Entry::Charge(charge))
     }
 
     /// Takes back the charge of a run that ended before anything of our table left.
     pub fn refund(&mut self, run: &str) -> Result<()> {
-        self.write(Entry::Refund { run: run.to_owned() })
+        match self.open.get(run).cloned() {
+            Some(charge) => self.write(&Entry::Returned(charge)),
+            None => Err(Error::Other(format!("run {run} has no charge to take back"))),
+        }
+    }
+
+    /// Counts a run as one that broke off after it began; it stays charged. Returns how many of the peer's
+    /// runs on this source did.
+    pub fn broke(&mut self, run: &str) -> Result<u64> {
+        let Some(charge) = self.open.get(run).cloned() else {
+            return Err(Error::Other(format!("run {run} has no charge")));
+        };
+        self.write(&Entry::Broken(charge.clone()))?;
+        Ok(self.spent(&charge).broken)
+    }
+
+    /// A run has ended, and stays charged.
+    pub fn settle(&mut self, run: &str) {
+        self.open.remove(run);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn charge(run: &str, time: u64, rows: u64) -> Charge {
-        Charge {
-            run: run.into(),
-            time,
-            job: "match".into(),
-            source: "customers".into(),
-            input: "customers.csv".into(),
-            peer: "bob".into(),
-            fingerprint: "f".into(),
-            rows,
-            aggregate: rows == 0,
-        }
-    }
-
-    #[test]
-    fn charges_outlive_the_process_and_names_do_not_reset_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ledger");
-        let mut ledger = Ledger::open(&path).unwrap();
-        ledger.charge(charge("a", 10, 100)).unwrap();
-        ledger.charge(charge("b", 86_400, 7)).unwrap();
-        ledger.charge(charge("c", 86_500, 0)).unwrap();
-        assert!(ledger.charge(charge("a", 90_000, 1)).is_err(), "a run is charged once");
-        drop(ledger);
-        let mut ledger = Ledger::open(&path).unwrap();
-        let spent = ledger.spent(&charge("d", 90_000, 0));
-        assert_eq!(spent, Spent { runs_today: 2, rows: 107, aggregates: 1 });
-        // A new key under the old label, and an old key under a new one; a source renamed, and one whose file
-        // moved.
-        let mut other = charge("d", 90_000, 0);
-        (other.fingerprint, other.source) = ("g".into(), "clients".into());
-        assert_eq!(ledger.spent(&other), spent);
-        other = charge("d", 90_000, 0);
-        (other.peer, other.input) = ("carol".into(), "new.csv".into());
-        assert_eq!(ledger.spent(&other), spent);
-        other.fingerprint = "g".into();
-        assert_eq!(ledger.spent(&other), Spent::default());
-        ledger.refund("b").unwrap();
-        drop(ledger);
-        let ledger = Ledger::open(&path).unwrap();
-        assert_eq!(ledger.spent(&charge("d", 90_000, 0)), Spent { runs_today: 1, rows: 100, aggregates: 1 });
-        // A clock that was put back.
-        assert_eq!(ledger.now(Time(5)), Time(86_500));
-    }
-
-    #[test]
-    fn a_changed_ledger_is_no_ledger() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ledger");
-        let mut ledger = Ledger::open(&path).unwrap();
-        (0..3).for_each(|i| ledger.charge(charge(&i.to_string(), i, i)).unwrap());
-        drop(ledger);
-        let honest = std::fs::read(&path).unwrap();
-        for at in 0..honest.len() - 1 {
-            let mut bytes = honest.clone();
-            bytes[at] ^= 1;
-            std::fs::write(&path, &bytes).unwrap();
-            assert!(Ledger::open(&path).is_err(), "byte {at}");
-        }
-        let text = String::from_utf8(honest.clone()).unwrap();
-        let without: Vec<&str> =
-            text.lines().enumerate().filter(|(at, _)| *at != 1).map(|(_, l)| l).collect();
-        std::fs::write(&path, without.join("\n") + "\n").unwrap();
-        assert!(Ledger::open(&path).is_err(), "a line taken out");
-        // What a crash leaves of a charge that never returned.
-        for end in 0..honest.len() {
-            std::fs::write(&path, &honest[..end]).unwrap();
-            let whole = honest[..end].iter().filter(|byte| **byte == b'\n').count();
-            assert_eq!(Ledger::open(&path).unwrap().charges.len(), whole, "{end}");
-        }
+impl Ledger {
+    /// Adds a charge without a file.
+    pub(crate) fn add(&mut self, charge: Charge) {
+        assert!(self.book.add(&Entry::Charge(charge), &mut self.open));
     }
 }
+
+#[cfg(test)]
+mod tests;

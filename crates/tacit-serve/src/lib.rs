@@ -1,7 +1,8 @@
 //! A service with a policy: one side states who may ask for which run, and how often; the other side asks,
 //! sees what it is offered, and accepts or not; both keep a signed record.
 //!
-//! - [`policy`]: the rules, read from a file and checked as a whole.
+//! - [`policy`]: the rules, read from a file and checked as a whole; [`check`] says how far they go with the
+//!   tables as they are.
 //! - [`ledger`]: what has been spent of the budgets, in a file that survives a crash.
 //! - [`server`]: receives those who ask, each within the rules.
 //! - [`request`]: the side that asks.
@@ -11,6 +12,7 @@
 
 pub mod audit;
 mod board;
+pub mod check;
 pub mod clock;
 mod dashboard;
 mod file;
@@ -18,6 +20,7 @@ mod follow;
 pub mod http;
 pub mod json;
 pub mod ledger;
+pub mod listed;
 pub mod log;
 pub mod metrics;
 mod play;
@@ -31,6 +34,8 @@ pub mod terms;
 mod visit;
 mod wire;
 
+#[cfg(test)]
+mod budget_tests;
 #[cfg(test)]
 mod record_tests;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::http::{self, Answer, Port, Question};
 use crate::log::Event;
 use crate::slots::Slots;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What Prometheus knows its text format by.
@@ -19,6 +19,8 @@ pub struct Metrics {
     counts: Mutex<Counts>,
     /// Whether the service takes nothing new any more.
     pub draining: AtomicBool,
+    /// Seconds that the clock is behind the latest charge.
+    pub behind: AtomicU64,
 }
 
 #[derive(Default)]
@@ -70,6 +72,9 @@ impl Metrics {
         }
         out += &head("tacit_requests", "gauge", "Requests that are being served.");
         out += &format!("tacit_requests {}\n", slots.visits());
+        let words = "Seconds that the clock is behind the latest charge.";
+        out += &head("tacit_clock_behind_seconds", "gauge", words);
+        out += &format!("tacit_clock_behind_seconds {}\n", self.behind.load(Ordering::SeqCst));
         out += &head("tacit_draining", "gauge", "1 if nothing new is taken any more.");
         out += &format!("tacit_draining {}\n", u8::from(self.draining.load(Ordering::SeqCst)));
         out
@@ -151,6 +156,7 @@ mod tests {
         let said = ask("/metrics");
         assert_eq!((said.code, said.kind), ("200 OK", EXPOSITION));
         let wanted = [
+            ("tacit_clock_behind_seconds", 0.0),
             ("tacit_draining", 0.0),
             ("tacit_events_total{event=\"done\"}", 1.0),
             ("tacit_events_total{event=\"refused\"}", 1.0),

@@ -8,6 +8,7 @@
 mod explain;
 mod gate;
 mod lookup;
+mod names;
 mod reader;
 
 pub use explain::explain;
@@ -15,6 +16,7 @@ pub use gate::Gate;
 pub use lookup::{Answers, Lookup};
 pub use reader::Fault;
 
+use crate::clock::Time;
 use reader::{At, Reader, Section};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -91,18 +93,22 @@ impl Peer {
 
     /// Fingerprints of the keys that it may prove today.
     fn accepted(&self) -> BTreeSet<String> {
+        self.accepted_at(Time::now())
+    }
+
+    fn accepted_at(&self, time: Time) -> BTreeSet<String> {
         match self {
             Peer::Fingerprint(fingerprint) => BTreeSet::from([fingerprint.clone()]),
-            Peer::Keys(keys) => keys.accepted(),
+            Peer::Keys(keys) => keys.accepted_on(time.day()),
             Peer::Name(_) => BTreeSet::new(),
         }
     }
 
-    fn is(&self, key: Option<&PublicKey>, name: Option<&str>) -> bool {
+    fn is(&self, key: Option<&PublicKey>, name: Option<&str>, time: Time) -> bool {
         match (self, key, name) {
             (Peer::Name(expected), _, Some(name)) => expected == name,
             (Peer::Name(_), ..) | (_, None, _) => false,
-            (_, Some(key), _) => self.accepted().contains(&key.fingerprint()),
+            (_, Some(key), _) => self.accepted_at(time).contains(&key.fingerprint()),
         }
     }
 }
@@ -322,9 +328,9 @@ impl Policy {
         jobs.chain(self.lookups.iter().map(|(name, lookup)| (name.as_str(), &lookup.gate)))
     }
 
-    /// Who it is that proved this key, or a certificate for this name.
-    pub fn who(&self, key: Option<&PublicKey>, name: Option<&str>) -> Option<Who> {
-        let (label, peer) = self.peers.iter().find(|(_, peer)| peer.is(key, name))?;
+    /// Who it is that proved this key, or a certificate for this name, at this time.
+    pub fn who(&self, key: Option<&PublicKey>, name: Option<&str>, time: Time) -> Option<Who> {
+        let (label, peer) = self.peers.iter().find(|(_, peer)| peer.is(key, name, time))?;
         let client = match (peer, key) {
             (Peer::Keys(keys), _) => format!("key {}", keys.first().line("")),
             (Peer::Name(name), _) => format!("certificate {name}"),

@@ -1,6 +1,7 @@
 //! The side that asks: hears an offer, takes it or not, and runs.
 
 use crate::json::{from_hex, hex};
+use crate::listed::Listed;
 use crate::log::detail;
 use crate::play::{self, Part};
 use crate::records::{self, Begun, Records};
@@ -27,9 +28,11 @@ pub fn agreement() -> Agreement {
     wire::agreement("client", "service")
 }
 
-/// A request that got an offer.
+/// A request that got an offer; the service hears that it is declined unless it is taken.
 pub struct Offered {
     session: Session,
+    /// Whether the service has heard yes or no.
+    answered: bool,
     said: Said,
     /// What is offered.
     pub offer: Offer,
@@ -40,6 +43,8 @@ pub struct Offered {
 pub struct Done<R = Revealed> {
     /// The result.
     pub ran: Ran<R>,
+    /// The service's distinct keys.
+    pub service_keys: u64,
     record: Option<(Begun, Option<Value>, Option<String>)>,
 }
 
@@ -66,10 +71,30 @@ pub fn ask(mut session: Session, ask: &Ask, identity: &Identity) -> Result<Offer
             detail("offered", &offer.run, format!("job {}", tacit::net::shown(&offer.job)));
             let told = offer.service_key.as_deref().and_then(from_hex).map(PublicKey::from_bytes);
             let service = shown.or(told).ok_or_else(wire::out_of_turn)?;
-            Ok(Offered { session, said, offer: *offer, service })
+            Ok(Offered { session, answered: false, said, offer: *offer, service })
         }
         other => Err(refusal(other, &hex(&session.id().0[..16]))),
     }
+}
+
+/// Jobs of a listing, at most: as many as a policy file has room for.
+const MOST_JOBS: usize = 1 << 16;
+
+/// Asks a service over an open session which jobs we may ask for; it reads no table for that, and counts
+/// nothing.
+///
+/// Errors: a refusal, which names the rule.
+pub fn list(mut session: Session) -> Result<Vec<Listed>> {
+    wire::send(session.channel(), &Message::List)?;
+    let mut found = Vec::new();
+    while found.len() <= MOST_JOBS {
+        match wire::receive(session.channel(), wire::PROMPT)?.0 {
+            Message::Listed(one) => found.push(*one),
+            Message::Listing(count) if count == found.len() as u64 => return Ok(found),
+            other => return Err(refusal(other, &hex(&session.id().0[..16]))),
+        }
+    }
+    Err(wire::out_of_turn())
 }
 
 /// What a message other than the one that was due means.
@@ -114,8 +139,25 @@ impl Offered {
         Ok(())
     }
 
+    /// Refuses a run that would not fit into what the service has left for us, before it hears anything.
+    ///
+    /// Errors: as the service's own refusal.
+    pub fn admit_keys(&self, keys: u64) -> Result<()> {
+        let Offer { fitting_keys, max_peer_keys, left, run, .. } = &self.offer;
+        // Other sizes are the service's to refuse, by its rule.
+        if self.offer.fits(keys) || keys > *max_peer_keys {
+            return Ok(());
+        }
+        Err(Error::Peer(format!(
+            "the service refuses, by its rule `rows_in_total`: with {keys} keys the run does not fit into the {} rows \
+             that are left, with up to {fitting_keys} it does (its log calls this run {run})",
+            left.rows
+        )))
+    }
+
     /// Tells the service that we do not take the offer.
     pub fn decline(mut self) -> Result<()> {
+        self.answered = true;
         wire::send(self.session.channel(), &Message::Decline).map(|_| ())
     }
 
@@ -132,9 +174,10 @@ impl Offered {
         observer: &dyn Observer,
     ) -> Result<Done> {
         let agreement = |offer: &Offer, said: &Said| offer.agreement(job, said);
-        let mut begun = self.begin(keys.elements().len() as u64, input, (identity, records), &agreement)?;
+        let (mut begun, service_keys) =
+            self.begin(keys.elements().len() as u64, input, (identity, records), &agreement)?;
         let session = &mut self.session;
-        let part = Part { offer: &self.offer, job, keys, gift, peer_keys: self.offer.service_keys };
+        let part = Part { offer: &self.offer, job, keys, gift, peer_keys: service_keys };
         let played = match play::run(session, &part, observer) {
             Ok(played) => played,
             Err(error) => {
@@ -148,7 +191,7 @@ impl Offered {
         let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
         // Nothing more is said.
         let ran = Ran { result: revealed.opened()?, wall: played.wall, stats: session.stats() };
-        Ok(Done { ran, record: Some((begun, result, theirs)) })
+        Ok(Done { ran, service_keys, record: Some((begun, result, theirs)) })
     }
 
     /// Takes an offer of lookups: the places of those of our `keys` that are in the file of tags `tags`,
@@ -169,7 +212,8 @@ impl Offered {
         let querying = Querying { publication: &publication, digest: &digest };
         let agreement =
             |offer: &Offer, said: &Said| Ok(offer.agreement_on_lookups(querying.agreement(), said));
-        let mut begun = self.begin(keys.elements().len() as u64, input, (identity, records), &agreement)?;
+        let (mut begun, service_keys) =
+            self.begin(keys.elements().len() as u64, input, (identity, records), &agreement)?;
         let start = Instant::now();
         let session = &mut self.session;
         let found = match querying.run(session.channels(), tags, keys.elements(), observer) {
@@ -183,7 +227,7 @@ impl Offered {
         let result = Some(play::matched(keys, &found));
         let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
         let ran = Ran { result: found, wall, stats: session.stats() };
-        Ok(Done { ran, record: Some((begun, result, theirs)) })
+        Ok(Done { ran, service_keys, record: Some((begun, result, theirs)) })
     }
 
     /// Refuses a file of tags that is not the offer's, and keys that it cannot be asked for.
@@ -204,14 +248,15 @@ impl Offered {
         Ok(())
     }
 
-    /// Takes the offer: says how many keys we have, and hears that the run begins.
+    /// Takes the offer: says how many keys we have, and hears that the run begins, and with how many keys of
+    /// the service.
     fn begin(
         &mut self,
         keys: u64,
         input: &[u8; 32],
         (identity, records): (&Identity, &Records),
         agreement: &dyn Fn(&Offer, &Said) -> Result<Agreement>,
-    ) -> Result<Begun> {
+    ) -> Result<(Begun, u64)> {
         let (input_salt, result_salt) = (records::salt(), records::salt());
         let accept = Accept {
             keys,
@@ -219,14 +264,20 @@ impl Offered {
             head: hex(&records.head()?),
         };
         let session = &mut self.session;
+        self.answered = true;
         self.said.add(&wire::send(session.channel(), &Message::Accept(accept.clone()))?);
         let (message, bytes) = wire::receive(session.channel(), READING)?;
         self.said.add(&bytes);
         detail("accepted", &self.offer.run, format!("with {} keys", accept.keys));
         let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
         let is_hash = |text: &str| from_hex::<32>(text).is_some();
-        if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 {
+        if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 || go.keys >= 1 << 53 {
             return Err(wire::out_of_turn());
+        }
+        if terms::rounded(go.keys) != self.offer.service_keys {
+            let offered = self.offer.service_keys;
+            let what = format!("the service offered {offered} keys and begins with {}; ask again", go.keys);
+            return Err(Error::Peer(what));
         }
         let common = terms::common_part(&self.offer, &accept, &go, [&self.service, &identity.public()])?;
         if !records::is_signed(&self.service, records::BEGUN, &common, &go.signature)? {
@@ -238,11 +289,20 @@ impl Offered {
             .and_then(|_| agreement(&self.offer, &self.said))
             .and_then(|agreement| play::agree(session, &agreement));
         match agreed {
-            Ok(()) => Ok(begun),
+            Ok(()) => Ok((begun, go.keys)),
             Err(error) => {
                 begun.finish("not begun", &Value::Null, None)?;
                 Err(error)
             }
+        }
+    }
+}
+
+impl Drop for Offered {
+    /// Terms that one does not take, and a table that cannot be read, are no failure of the service.
+    fn drop(&mut self) {
+        if !self.answered {
+            let _ = wire::send(self.session.channel(), &Message::Decline);
         }
     }
 }

@@ -50,12 +50,18 @@ pub(crate) enum Found<'p> {
     Lookup(&'p Lookup),
 }
 
-/// The job that is asked for, if the peer may ask for it, and now.
+/// Offers of a job that one peer gets for each run that it may start: who sees many offers sees the size of
+/// the table as it changes, and each one makes the service read it.
+const OFFERS_A_RUN: u64 = 10;
+/// Runs that come to nothing and are not charged, for each run that a peer may start.
+const ATTEMPTS_A_RUN: u64 = 3;
+
+/// The job that is asked for, if the peer may ask for it, and at this time of the clock.
 pub(crate) fn find<'p>(
     policy: &'p Policy,
     label: &str,
     job: &str,
-    now: Time,
+    clock: Time,
 ) -> std::result::Result<Found<'p>, No> {
     // Whoever may not ask for a job is not told whether there is one.
     let none =
@@ -65,13 +71,13 @@ pub(crate) fn find<'p>(
         return Err(none().logged("the job is for others"));
     }
     if let Some((date, day)) = &gate.expires
-        && now.day() > *day
+        && clock.day() > *day
     {
         return Err(No::new("expires", format!("the last day of this job was {date}")));
     }
-    if !gate.hours.is_empty() && !gate.hours.iter().any(|window| window.holds(now)) {
+    if !gate.hours.is_empty() && !gate.hours.iter().any(|window| window.holds(clock)) {
         let hours = gate.hours_text.join(" and ");
-        return Err(No::new("hours", format!("this job starts {hours} (UTC) alone; it is {}", now.text())));
+        return Err(No::new("hours", format!("this job starts {hours} (UTC) alone; it is {}", clock.text())));
     }
     if let Some(lookup) = policy.lookups.get(job) {
         return Ok(Found::Lookup(lookup));
@@ -79,6 +85,38 @@ pub(crate) fn find<'p>(
     let found = policy.jobs.get(job).ok_or_else(none)?;
     let source = policy.sources.get(&found.source).ok_or_else(|| none().logged("the job has no source"))?;
     Ok(Found::Intersection(found, source))
+}
+
+/// Whether `job` on `source`, as the rules have it now, still is what was admitted and offered for `ask`;
+/// budgets, hours and sizes are judged anew anyway.
+pub(crate) fn is_as_offered(admitted: &Admitted<'_>, ask: &Ask, job: &Job, source: &Source) -> bool {
+    let Admitted { job: old, source: old_source, run, client_gives } = admitted;
+    let same = Job {
+        gate: old.gate.clone(),
+        reveal: old.reveal.clone(),
+        result: old.result.clone(),
+        min_peer_keys: old.min_peer_keys,
+        max_peer_keys: old.max_peer_keys,
+        memory: old.memory,
+        output: old.output.clone(),
+        ..job.clone()
+    };
+    let Ok(now) = admit(job, source, ask) else { return false };
+    same == **old
+        && is_told_alike(&old.gate, &job.gate)
+        && (&source.input, &source.key) == (&old_source.input, &old_source.key)
+        && (&now.run.reveal, now.run.learns, &now.run.give) == (&run.reveal, run.learns, &run.give)
+        && now.client_gives == *client_gives
+}
+
+/// The no to a yes that comes after the rules were changed.
+pub(crate) fn changed() -> No {
+    No::new("policy", "the rules have changed since the offer; ask again")
+}
+
+/// Whether what the terms say of two gates is the same.
+pub(crate) fn is_told_alike(one: &Gate, other: &Gate) -> bool {
+    (&one.purpose, &one.agreement, &one.expires) == (&other.purpose, &other.agreement, &other.expires)
 }
 
 /// Judges what is asked of an intersection by everything that does not need the table.
@@ -168,14 +206,59 @@ pub(crate) fn rows_at_most(
     Ok(if all && keys > 0 { own_rows } else { keys })
 }
 
+/// The most keys that the peer may announce, of at most `most`, so that the run fits into `left` rows.
+pub(crate) fn fitting_keys(
+    job: &Job,
+    run: &psi::Job,
+    (own_keys, own_rows): (u64, u64),
+    most: u64,
+    left: u64,
+) -> Result<u64> {
+    let fits = |keys| Ok::<_, Error>(rows_at_most(job, run, own_keys, own_rows, keys)? <= left);
+    if fits(most)? {
+        return Ok(most);
+    }
+    let (mut fitting, mut too_many) = (0, most);
+    while too_many - fitting > 1 {
+        let middle = fitting.midpoint(too_many);
+        if fits(middle)? { fitting = middle } else { too_many = middle }
+    }
+    Ok(fitting)
+}
+
 /// How many runs of a job are left today; one at least.
-fn runs_left(gate: &Gate, spent: u64) -> std::result::Result<u64, No> {
-    match gate.runs_a_day.saturating_sub(spent) {
-        0 => {
-            let what = format!("{} runs of this job a day, and today's are used up", gate.runs_a_day);
-            Err(No::new("runs_a_day", what))
-        }
+pub(crate) fn runs_left(gate: &Gate, spent: &Spent) -> std::result::Result<u64, No> {
+    let most = gate.runs_a_day;
+    if spent.returned_today >= most.saturating_mul(ATTEMPTS_A_RUN) && most > 0 {
+        let what = format!(
+            "{} runs of this job came to nothing today, {ATTEMPTS_A_RUN} for each of the {most} that you may start \
+             a day; ask again tomorrow",
+            spent.returned_today
+        );
+        return Err(No::new("runs_a_day", what));
+    }
+    match most.saturating_sub(spent.runs_today) {
+        0 => Err(No::new("runs_a_day", format!("{most} runs of this job a day, and today's are used up"))),
         left => Ok(left),
+    }
+}
+
+/// Judges whether the peer may have one more offer of a job today.
+pub(crate) fn offers(gate: &Gate, spent: &Spent) -> std::result::Result<(), No> {
+    let most = gate.runs_a_day.saturating_mul(OFFERS_A_RUN);
+    if spent.offers_today < most {
+        return Ok(());
+    }
+    let what = format!("{most} offers of this job a day, and today's are used up; ask again tomorrow");
+    Err(No::new("runs_a_day", what))
+}
+
+/// What is left of a job's runs a day, and of `most` rows and numbers.
+pub(crate) fn left(gate: &Gate, most: [u64; 2], spent: &Spent) -> Left {
+    Left {
+        runs_today: gate.runs_a_day.saturating_sub(spent.runs_today),
+        rows: most[0].saturating_sub(spent.rows),
+        aggregates: most[1].saturating_sub(spent.aggregates),
     }
 }
 
@@ -187,8 +270,8 @@ pub(crate) fn queries(
     published: u64,
     charge: &Charge,
 ) -> std::result::Result<Left, No> {
-    let Spent { runs_today, rows, .. } = ledger.spent(charge);
-    let runs_today = runs_left(&lookup.gate, runs_today)?;
+    let spent = ledger.spent(charge);
+    let (runs_today, rows) = (runs_left(&lookup.gate, &spent)?, spent.rows);
     let rows = lookup.queries_in_total.saturating_sub(rows).min(published);
     if charge.rows > rows || rows == 0 {
         let what = format!(
@@ -207,12 +290,9 @@ pub(crate) fn budget(
     source: &Source,
     charge: &Charge,
 ) -> std::result::Result<Left, No> {
-    let Spent { runs_today, rows, aggregates } = ledger.spent(charge);
-    let left = Left {
-        runs_today: runs_left(&job.gate, runs_today)?,
-        rows: source.rows_in_total.saturating_sub(rows),
-        aggregates: source.aggregate_runs.saturating_sub(aggregates),
-    };
+    let spent = ledger.spent(charge);
+    runs_left(&job.gate, &spent)?;
+    let left = left(&job.gate, [source.rows_in_total, source.aggregate_runs], &spent);
     if charge.aggregate && left.aggregates == 0 {
         let what = format!(
             "{} numbers over all common keys of this source in all, and they are used up",
@@ -223,7 +303,9 @@ pub(crate) fn budget(
     if charge.rows > left.rows {
         let what = format!(
             "the run could reveal {} rows, and {} are left of {} in all",
-            charge.rows, left.rows, source.rows_in_total
+            terms::rounded(charge.rows),
+            left.rows,
+            source.rows_in_total
         );
         return Err(No::new("rows_in_total", what));
     }

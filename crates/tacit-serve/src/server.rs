@@ -1,6 +1,7 @@
 //! The service: receives peers, serves each on a thread of its own, and obeys signals.
 
 use crate::board::Board;
+use crate::clock::Clock;
 use crate::dashboard::Dashboard;
 use crate::http::Port;
 use crate::ledger::Ledger;
@@ -15,7 +16,7 @@ use crate::wire;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 use tacit::crypto::fence::fenced;
 use tacit::net::{self, Cancel, Identity, Limits, Listener, Observer, Options, Reception, Session};
@@ -38,6 +39,8 @@ pub struct Setup {
     pub log: Box<Log>,
     /// Bytes that the machine has to give.
     pub available: fn() -> Option<u64>,
+    /// The time by the machine's clock.
+    pub clock: Box<Clock>,
     /// Signals from outside.
     pub signals: Receiver<Signal>,
     /// Where figures are asked for, if anywhere.
@@ -57,7 +60,7 @@ const IDLE: Duration = Duration::from_secs(120);
 ///
 /// Errors: what keeps it from starting. A fault of one request is told in the log and ends nothing else.
 pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
-    let Setup { path, log: told, available, signals, metrics: port, dashboard } = setup;
+    let Setup { path, log: told, available, clock, signals, metrics: port, dashboard } = setup;
     let metrics = Arc::new(Metrics::default());
     let board = Arc::new(Board::default());
     let (counted, noted) = (metrics.clone(), board.clone());
@@ -69,7 +72,9 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     });
     let identity = Identity::load(&policy.identity)?;
     crate::file::private_folder(&policy.state)?;
-    let ledger = Ledger::open(&policy.state.join("ledger"))?;
+    let mut ledger = Ledger::open(&policy.state.join("ledger"))?;
+    ledger.know(&policy.names_of_peers())?;
+    ledger.know(&policy.names_of_sources(&ledger.places()))?;
     let (records, interrupted) = Records::open(&policy.state.join("records"), &identity, Side::Service)?;
     if interrupted > 0 {
         log(&Event::new(
@@ -95,6 +100,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         draining: AtomicBool::new(false),
         log,
         available,
+        clock,
     });
     let door = door(&house, &metrics);
     let mut reception =
@@ -111,7 +117,9 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         aside("tacit-dashboard", move || dashboard.answer(&port, &over))?;
         (house.log)(&Event::new("dashboard", format!("http://{address}/ for this machine alone")));
     }
+    let mut watch = Watch::default();
     loop {
+        watch.look(&house, &metrics);
         match signals.try_recv() {
             Ok(Signal::Drain) | Err(TryRecvError::Disconnected) => break,
             Ok(Signal::Reload) => {
@@ -153,7 +161,7 @@ fn door(house: &Arc<House>, metrics: &Arc<Metrics>) -> Observer {
         }
         net::Event::Disagreed { from, key, name, what } => {
             let mut event = Event::new("mismatch", format!("from {from}: {what}"));
-            let found = house.policy().who(key.as_ref(), name.as_deref());
+            let found = house.policy().who(key.as_ref(), name.as_deref(), house.times().0);
             event.peer = found.map(|who| who.label).or_else(|| key.map(|key| key.fingerprint()));
             (house.log)(&event);
         }
@@ -211,15 +219,48 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
         options.map_err(|error| vec![error.to_string()])?;
         Ok(policy)
     });
-    match reloaded {
-        Ok(policy) => {
-            let words = format!("{} jobs, {} peers", policy.gates().count(), policy.peers.len());
-            *house.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    let taken = reloaded.and_then(|policy| {
+        let words = format!("{} jobs, {} peers", policy.gates().count(), policy.peers.len());
+        house.take(policy).map(|()| words).map_err(|error| vec![error.to_string()])
+    });
+    match taken {
+        Ok(words) => {
             (house.log)(&Event::new("reloaded", words));
         }
         Err(lines) => {
             lines.iter().for_each(|line| (house.log)(&Event::new("policy fault", line.clone())));
             (house.log)(&Event::new("not reloaded", "the old policy stays in force"));
+        }
+    }
+}
+
+/// Looks at how far the clock is behind the latest charge: where it was ahead once, a day's runs are counted
+/// by another day than it shows.
+#[derive(Default)]
+struct Watch {
+    /// The day of the last line about it.
+    told: Option<u64>,
+}
+
+/// Seconds from which on the clock is worth a line.
+const BEHIND: u64 = 3600;
+
+impl Watch {
+    fn look(&mut self, house: &House, metrics: &Metrics) {
+        let (clock, counted) = house.times();
+        let behind = counted.0.saturating_sub(clock.0);
+        metrics.behind.store(behind, Ordering::SeqCst);
+        if behind < BEHIND {
+            self.told = None;
+        } else if self.told != Some(counted.day()) {
+            self.told = Some(counted.day());
+            let words = format!(
+                "it is {behind} s behind the latest charge: hours go by the clock, {}, and a day's runs are counted \
+                 as of {}; set the clock if it is wrong",
+                clock.text(),
+                counted.text()
+            );
+            (house.log)(&Event::new("clock", words));
         }
     }
 }

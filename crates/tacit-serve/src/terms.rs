@@ -67,6 +67,13 @@ pub struct Left {
     pub aggregates: u64,
 }
 
+/// A number of keys as it is told before a run is charged: rounded up to two digits, so that offers do not
+/// count the service's table.
+pub fn rounded(keys: u64) -> u64 {
+    let unit = 10u64.pow(keys.max(1).ilog10().saturating_sub(1));
+    keys.div_ceil(unit).saturating_mul(unit)
+}
+
 /// The terms of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,12 +116,14 @@ pub struct Offer {
     pub case_fold: bool,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
-    /// The service's distinct keys.
+    /// The service's distinct keys, [`rounded`]; how many they are is told when the run is charged.
     pub service_keys: u64,
     /// The least and the most distinct keys that the client may have.
     pub min_peer_keys: u64,
     /// See [`min_peer_keys`](Self::min_peer_keys).
     pub max_peer_keys: u64,
+    /// The most distinct keys with which the run fits into what is left of the budgets.
+    pub fitting_keys: u64,
     /// The digest of the publication that is looked up in, where the job answers lookups.
     pub publication: Option<String>,
     /// What is left of the budgets.
@@ -145,11 +154,13 @@ pub struct Accept {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Go {
+    /// Its distinct keys.
+    pub keys: u64,
     /// Its commitment to its input.
     pub commitment: String,
     /// The head of its records' chain.
     pub head: String,
-    /// When it charged the run, in seconds since 1970.
+    /// When it charged the run, by its clock, in seconds since 1970.
     pub started: u64,
     /// Its signature on the common part of the record as the run begins.
     pub signature: String,
@@ -269,28 +280,28 @@ impl Offer {
     }
 
     /// What the service and what the client learn of the other side, a sentence each and in this order, if the
-    /// client has `keys` keys.
-    pub fn learned(&self, keys: u64) -> Result<(String, String)> {
+    /// service has `service_keys` keys and the client `keys`.
+    pub fn learned(&self, service_keys: u64, keys: u64) -> Result<(String, String)> {
         let [service, client] = [Side::Service, Side::Client].map(|side| self.party(side));
         let (to_service, to_client) = if self.publication.is_some() {
             self.looked_up()?;
-            (tags::learned_of_client(&client, keys), tags::learned_about(&service, self.service_keys))
+            (tags::learned_of_client(&client, keys), tags::learned_about(&service, service_keys))
         } else {
             let (of_service, of_client) = self.both()?;
-            let to_client = of_service.will_learn_of(&service, self.service_keys, keys)?;
-            (of_client.will_learn_of(&client, keys, self.service_keys)?, to_client)
+            let to_client = of_service.will_learn_of(&service, service_keys, keys)?;
+            (of_client.will_learn_of(&client, keys, service_keys)?, to_client)
         };
         Ok((format!("{service} learns {to_service}"), format!("{client} learns {to_client}")))
     }
 
     /// The terms for people, a line each; `keys` are the client's.
     pub fn words(&self, keys: u64) -> Result<Vec<String>> {
-        let (to_service, to_client) = self.learned(keys)?;
+        let (to_service, to_client) = self.learned(self.service_keys, keys)?;
         let [service, client] = [Side::Service, Side::Client].map(|side| self.party(side));
         let mut lines = vec![
             format!("job {}: {} to {}", shown(&self.job), shown(&self.reveal), self.result_words()),
             format!(
-                "{service} has {} distinct keys, {client} has {keys}; the job accepts {} to {} of them",
+                "{service} has {} distinct keys (rounded up to two digits), {client} has {keys}; the job accepts {} to {} of them",
                 self.service_keys, self.min_peer_keys, self.max_peer_keys
             ),
             format!(
@@ -330,12 +341,28 @@ impl Offer {
                  {aggregates} numbers over all common keys in total"
             ),
         });
+        lines.push(self.fits_words(keys));
         let more = [("purpose", &self.purpose), ("agreement", &self.agreement), ("last day", &self.expires)];
         let said =
             more.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", shown(text.as_ref()?))));
         lines.extend(said);
         lines.push(format!("this offer expires in {} s", self.seconds));
         Ok(lines)
+    }
+
+    /// Whether the run of a client with `keys` keys fits into what is left of the budgets.
+    pub fn fits(&self, keys: u64) -> bool {
+        keys <= self.fitting_keys
+    }
+
+    fn fits_words(&self, keys: u64) -> String {
+        let most = self.fitting_keys;
+        match self.fits(keys) {
+            true => format!("with {keys} keys this run fits into what is left, as with up to {most}"),
+            false => {
+                format!("with {keys} keys this run does NOT fit into what is left; with up to {most} it does")
+            }
+        }
     }
 
     fn result_words(&self) -> String {
@@ -381,7 +408,7 @@ impl Said {
 /// The part of a record that both sides have, before the run; `keys` are the public keys of service and
 /// client.
 pub fn common_part(offer: &Offer, accept: &Accept, go: &Go, keys: [&PublicKey; 2]) -> Result<Value> {
-    let (to_service, to_client) = offer.learned(accept.keys)?;
+    let (to_service, to_client) = offer.learned(go.keys, accept.keys)?;
     let [service, client] = keys.map(|key| json::hex(&key.to_bytes()));
     let terms = serde_json::to_value(offer).map_err(|e| Error::Other(format!("an offer: {e}")))?;
     Ok(json!({
@@ -390,7 +417,7 @@ pub fn common_part(offer: &Offer, accept: &Accept, go: &Go, keys: [&PublicKey; 2
         "started": go.started,
         "terms": terms,
         "service": {
-            "key": service, "keys": offer.service_keys, "input": go.commitment, "head": go.head, "result": null,
+            "key": service, "keys": go.keys, "input": go.commitment, "head": go.head, "result": null,
         },
         "client": {
             "key": client, "keys": accept.keys, "input": accept.commitment, "head": accept.head, "result": null,

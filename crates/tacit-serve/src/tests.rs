@@ -1,6 +1,7 @@
 //! Records that were tampered with, policies with faults, and peers that cheat a service which runs here.
 
 use crate::audit;
+use crate::clock::{Clock, Time};
 use crate::json::hex;
 use crate::log::Event;
 use crate::policy::{Policy, explain};
@@ -12,6 +13,7 @@ use crate::terms::{Go, VERSION};
 use crate::wire::{self, Close, Message};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -48,6 +50,7 @@ pub(crate) fn offer(run: &str) -> Offer {
         service_keys: 40,
         min_peer_keys: 0,
         max_peer_keys: 1000,
+        fitting_keys: 1000,
         publication: None,
         left: Left { runs_today: 1, rows: 100, aggregates: 0 },
         purpose: Some("Zweck: \u{e4}\u{1f600}".into()),
@@ -58,7 +61,7 @@ pub(crate) fn offer(run: &str) -> Offer {
 }
 
 pub(crate) fn go(head: [u8; 32], started: u64) -> Go {
-    Go { commitment: hex(&[2; 32]), head: hex(&head), started, signature: String::new() }
+    Go { keys: 40, commitment: hex(&[2; 32]), head: hex(&head), started, signature: String::new() }
 }
 
 pub(crate) fn listed(chain: audit::Chain) -> Vec<audit::Record> {
@@ -379,6 +382,8 @@ pub(crate) struct Here {
     pub(crate) thread: JoinHandle<()>,
     pub(crate) bob: Identity,
     pub(crate) alice: net::PublicKey,
+    /// Seconds that its clock is ahead.
+    pub(crate) ahead: Arc<AtomicI64>,
 }
 
 impl Here {
@@ -403,11 +408,16 @@ impl Here {
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let told = events.clone();
         let log = Box::new(move |event: &Event| told.lock().unwrap().push(event.clone()));
+        let ahead = Arc::new(AtomicI64::new(0));
+        let theirs = ahead.clone();
+        let clock: Box<Clock> =
+            Box::new(move || Time(Time::now().0.saturating_add_signed(theirs.load(Ordering::SeqCst))));
         let thread = std::thread::spawn(move || {
-            let setup = Setup { path, log, available, signals: received, metrics: None, dashboard: None };
+            let setup =
+                Setup { path, log, available, clock, signals: received, metrics: None, dashboard: None };
             server::serve(policy, setup).unwrap();
         });
-        let here = Here { folder, port, signals, events, thread, bob, alice: alice.public() };
+        let here = Here { folder, port, signals, events, thread, bob, alice: alice.public(), ahead };
         here.wait_for("started", 1);
         here
     }

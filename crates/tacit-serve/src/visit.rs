@@ -1,10 +1,11 @@
 //! One peer's request, from its first word to the record.
 
+mod list;
 mod lookup;
 
 pub(crate) use lookup::Publications;
 
-use crate::clock::Time;
+use crate::clock::{Clock, Time};
 use crate::json::{from_hex, hex};
 use crate::ledger::{Charge, Ledger};
 use crate::log::{Event, Figures, Log, Phases, TARGET, detail};
@@ -42,6 +43,8 @@ pub(crate) struct House {
     pub log: Box<Log>,
     /// Bytes that the machine has to give.
     pub available: fn() -> Option<u64>,
+    /// The time by the machine's clock.
+    pub clock: Box<Clock>,
 }
 
 impl House {
@@ -50,9 +53,40 @@ impl House {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn ledger<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
-        // An entry is in the file and in memory, or in neither.
-        act(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Acts on the ledger; the policy in force does not change meanwhile.
+    pub(crate) fn ledger<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
+        let (done, fault) = {
+            // An entry is in the file and in memory, or in neither.
+            let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            (act(&mut ledger), ledger.fault())
+        };
+        if let Some(fault) = fault {
+            (self.log)(&Event::new("ledger", format!("it was not made shorter, and goes on: {fault}")));
+        }
+        done
+    }
+
+    /// The time by the clock, and the one that a day's runs are counted by, which is never before a charge.
+    pub(crate) fn times(&self) -> (Time, Time) {
+        let clock = (self.clock)();
+        (clock, self.ledger(|ledger| ledger.now(clock)))
+    }
+
+    /// Puts a policy in force: no run that is charged later goes by the one before.
+    pub(crate) fn take(&self, policy: Policy) -> Result<()> {
+        let sources = policy.names_of_sources(&self.ledger(|ledger| ledger.places()));
+        self.ledger(|ledger| {
+            ledger.know(&policy.names_of_peers())?;
+            ledger.know(&sources)?;
+            *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+            Ok(())
+        })
+    }
+
+    /// Tells the ledger which names of sources are one, as files are now.
+    pub(crate) fn know_sources(&self, policy: &Policy) -> Result<()> {
+        let groups = policy.names_of_sources(&self.ledger(|ledger| ledger.places()));
+        self.ledger(|ledger| ledger.know(&groups))
     }
 }
 
@@ -87,6 +121,8 @@ struct Visit<'h> {
     /// key.
     account: String,
     client: String,
+    /// What it proved: a key, or the name in its certificate.
+    proved: (Option<PublicKey>, Option<String>),
     /// The key of its records: the one that it proved, or with certificates the one that it names.
     key: Option<PublicKey>,
     job: Option<String>,
@@ -98,13 +134,15 @@ pub(crate) fn visit(house: &House, mut session: Session) {
     let run = hex(&session.id().0[..16]);
     let (key, name) = (session.peer_key(), session.peer_name().map(str::to_owned));
     let Some(shown) = key.map(|key| key.fingerprint()).or_else(|| name.clone()) else { return };
-    let found = policy.who(key.as_ref(), name.as_deref());
+    // A key's last day has come by either time.
+    let (clock, counted) = house.times();
+    let found = policy.who(key.as_ref(), name.as_deref(), clock.max(counted));
     let known = found.is_some();
     let Who { label, account, client } =
         found.unwrap_or_else(|| Who { label: shown, account: String::new(), client: String::new() });
     let span = tracing::info_span!(target: TARGET, "request", run, peer = label);
     let _within = span.enter();
-    let mut visit = Visit { house, policy, run, label, account, client, key, job: None };
+    let mut visit = Visit { house, policy, run, label, account, client, proved: (key, name), key, job: None };
     let end = match known {
         // What panics ends this visit alone, and is told by its run and its peer.
         true => match fenced(|| visit.serve(&mut session)) {
@@ -149,18 +187,25 @@ impl Visit<'_> {
     }
 
     fn serve(&mut self, session: &mut Session) -> std::result::Result<(), End> {
-        let policy = self.policy.clone();
         let mut said = Said::default();
-        let _place = self.place(&policy)?;
+        let _place = self.place(&self.policy)?;
         let (message, bytes) = wire::receive(session.channel(), wire::PROMPT)?;
-        let Message::Ask(ask) = message else { return Err(wire::out_of_turn().into()) };
+        // The rules may have changed while the peer thought.
+        self.policy = self.house.policy();
+        let policy = self.policy.clone();
+        self.is_known(&policy)?;
+        let ask = match message {
+            Message::Ask(ask) => ask,
+            Message::List => return self.list(session),
+            _ => return Err(wire::out_of_turn().into()),
+        };
         said.add(&bytes);
         self.job = Some(ask.job.clone());
         detail("asked", &self.run, format!("for {}", tacit::net::shown(&ask.job)));
         self.key = self.key.or_else(|| ask.key.as_deref().and_then(from_hex).map(PublicKey::from_bytes));
         self.key()?;
         self.open()?;
-        let found = rules::find(&policy, &self.label, &ask.job, self.now())?;
+        let found = rules::find(&policy, &self.label, &ask.job, self.house.times().0)?;
         let busy =
             || No::new("concurrency", "this job is being served as often as it may be; ask again later");
         let concurrency = policy.gate(&ask.job).map_or(0, |gate| gate.concurrency);
@@ -171,6 +216,17 @@ impl Visit<'_> {
                 self.intersect(session, &ask, &admitted, said)
             }
             Found::Lookup(lookup) => self.look_up(session, &ask, lookup, said),
+        }
+    }
+
+    /// Whether these rules know the peer, as the one that it was.
+    fn is_known(&self, policy: &Policy) -> std::result::Result<(), No> {
+        let (clock, counted) = self.house.times();
+        let (key, name) = &self.proved;
+        let who = policy.who(key.as_ref(), name.as_deref(), clock.max(counted));
+        match who.is_some_and(|who| who.label == self.label) {
+            true => Ok(()),
+            false => Err(No::new("allow", "this service does not know your key any more")),
         }
     }
 
@@ -193,9 +249,14 @@ impl Visit<'_> {
         admitted: &Admitted<'_>,
         mut said: Said,
     ) -> std::result::Result<(), End> {
-        // Refusals that need no table come before it is read.
+        // Refusals that need no table come before it is read, and so does the count of offers.
+        self.house.know_sources(&self.policy)?;
         let nothing = self.charge(ask, admitted, 0);
-        self.house.ledger(|ledger| rules::budget(ledger, admitted.job, admitted.source, &nothing))?;
+        self.house.ledger(|ledger| {
+            rules::budget(ledger, admitted.job, admitted.source, &nothing)?;
+            rules::offers(&admitted.job.gate, &ledger.spent(&nothing))?;
+            ledger.offer(nothing).map_err(End::Failed)
+        })?;
         let own = read(admitted).map_err(|error| rules::fault(&error))?;
         detail("table read", &self.run, format!("{} keys", own.count()));
         let offer = self.offer(ask, admitted, &own)?;
@@ -226,11 +287,6 @@ impl Visit<'_> {
         Ok(accept)
     }
 
-    /// The time that rules go by.
-    fn now(&self) -> Time {
-        self.house.ledger(|ledger| ledger.now(Time::now()))
-    }
-
     fn open(&self) -> std::result::Result<(), No> {
         match self.house.draining.load(Ordering::SeqCst) {
             true => Err(No::new("draining", "the service is about to end; ask again later")),
@@ -246,10 +302,10 @@ impl Visit<'_> {
     fn charge(&self, ask: &Ask, admitted: &Admitted<'_>, rows: u64) -> Charge {
         Charge {
             run: self.run.clone(),
-            time: self.now().0,
+            time: self.house.times().1.0,
             job: ask.job.clone(),
             source: admitted.job.source.clone(),
-            input: place::account(&admitted.source.input),
+            input: place::canonical(&admitted.source.input),
             peer: self.label.clone(),
             fingerprint: self.account.clone(),
             rows,
@@ -268,7 +324,9 @@ impl Visit<'_> {
         let Admitted { job, source, run, client_gives } = admitted;
         let (all, one) = self.memory(job);
         let room = one.min(self.house.slots.memory_left(all));
-        let most = run.most_peer_keys(own.count(), Some(room));
+        // By the number that is told: the exact one would show in how many keys there is room for.
+        let service_keys = terms::rounded(own.count());
+        let most = run.most_peer_keys(service_keys, Some(room)).min(job.max_peer_keys);
         if most < job.min_peer_keys.max(1) {
             return Err(No::new(
                 "memory",
@@ -279,6 +337,7 @@ impl Visit<'_> {
         let rows = rules::rows_at_most(job, run, own.count(), own.keys().rows(), job.min_peer_keys.max(1))?;
         let charge = self.charge(ask, admitted, rows);
         let left = self.house.ledger(|ledger| rules::budget(ledger, job, source, &charge))?;
+        let fitting = rules::fitting_keys(job, run, (own.count(), own.keys().rows()), most, left.rows)?;
         let base = tacit::ot::base_ot(job.base_ot(), run.security)?;
         let normalisation = source.key.normalisation;
         Ok(Offer {
@@ -301,9 +360,10 @@ impl Visit<'_> {
             trim: normalisation.trim,
             case_fold: normalisation.case_fold,
             min_matches: run.min_matches,
-            service_keys: own.count(),
+            service_keys,
             min_peer_keys: job.min_peer_keys,
-            max_peer_keys: most.min(job.max_peer_keys),
+            max_peer_keys: most,
+            fitting_keys: fitting,
             publication: None,
             left,
             purpose: job.gate.purpose.clone(),
@@ -353,15 +413,19 @@ impl Visit<'_> {
         let digest = own.digest().map_err(|error| rules::fault(&error))?;
         let rows =
             rules::rows_at_most(admitted.job, &admitted.run, own.count(), own.keys().rows(), accept.keys)?;
+        let charge_keys = accept.keys;
         let begin = Begin {
             offer: &offer,
             accept: &accept,
             digest,
+            own_keys: own.count(),
             charge: self.charge(ask, admitted, rows),
-            judge: &|ledger, charge| rules::budget(ledger, admitted.job, admitted.source, charge).map(|_| ()),
-            is_open: &|found| match found {
-                Found::Intersection(job, source) => rules::admit(job, source, ask).is_ok(),
-                Found::Lookup(_) => false,
+            judge: &|ledger, found, charge| match found {
+                Found::Intersection(job, source) if rules::is_as_offered(admitted, ask, job, source) => {
+                    rules::size(job, charge_keys)?;
+                    rules::budget(ledger, job, source, charge).map(|_| ())
+                }
+                _ => Err(rules::changed()),
             },
             agreement: &|said| offer.agreement(&job, said),
             words: format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count()),
@@ -390,22 +454,28 @@ impl Visit<'_> {
         let (input_salt, result_salt) = (records::salt(), records::salt());
         let head = self.house.records.head()?;
         let mut charge = begin.charge.clone();
+        // While the peer thought, the hours may have come to an end, its key, or the rules that made the offer.
+        self.house.know_sources(&self.house.policy())?;
+        self.is_known(&self.house.policy())?;
+        let clock = self.house.times().0;
         let charge = self.house.ledger(|ledger| {
-            // The hours may have come to an end while the peer thought.
-            charge.time = ledger.now(Time(charge.time)).0;
+            let policy = self.house.policy();
+            charge.time = ledger.now(clock).0;
             self.open()?;
-            let found = rules::find(&self.policy, &self.label, &offer.job, Time(charge.time))?;
-            if !(begin.is_open)(found) {
-                return Err(End::Refused(No::new("reveal", "the job is not what it was; ask again")));
+            let known = policy.peers.get(&self.label) == self.policy.peers.get(&self.label);
+            let found = rules::find(&policy, &self.label, &offer.job, clock)?;
+            if !known {
+                return Err(End::Refused(rules::changed()));
             }
-            (begin.judge)(ledger, &charge)?;
+            (begin.judge)(ledger, found, &charge)?;
             ledger.charge(charge.clone())?;
             Ok::<Charge, End>(charge)
         })?;
         let mut go = Go {
+            keys: begin.own_keys,
             commitment: hex(&records::commitment("input", &input_salt, &begin.digest)),
             head: hex(&head),
-            started: charge.time,
+            started: clock.0,
             signature: String::new(),
         };
         let peer = self.key()?;
@@ -419,7 +489,7 @@ impl Visit<'_> {
         go.signature = begun.begun();
         let figures = Figures {
             asker_keys: Some(accept.keys),
-            service_keys: Some(offer.service_keys),
+            service_keys: Some(begin.own_keys),
             most_rows: Some(charge.rows),
             ..Figures::default()
         };
@@ -431,8 +501,9 @@ impl Visit<'_> {
             .and_then(|()| (begin.agreement)(&said))
             .and_then(|agreement| play::agree(session, &agreement));
         if let Err(error) = began {
+            let end = self.refund(error);
             begun.finish("not begun", &Value::Null, None)?;
-            return Err(self.refund(error));
+            return Err(end);
         }
         let limits = session.channel().limits();
         let read = Duration::from_secs(self.policy.run_seconds);
@@ -453,6 +524,7 @@ impl Visit<'_> {
     fn conclude(&self, begun: Begun, played: Result<Fate>) -> std::result::Result<(), End> {
         match played {
             Ok(Fate { wall, stats, result, theirs }) => {
+                self.house.ledger(|ledger| ledger.settle(&self.run));
                 let outcome = match theirs {
                     Ok(_) => "complete".to_owned(),
                     Err(_) => play::unsigned(Side::Service),
@@ -474,10 +546,25 @@ impl Visit<'_> {
                 Ok(())
             }
             Err(error) => {
+                self.broke();
                 begun.finish("broken off", &Value::Null, None)?;
                 Err(error.into())
             }
         }
+    }
+
+    /// Counts a run that broke off after the comparison began.
+    fn broke(&self) {
+        let counted = self.house.ledger(|ledger| ledger.broke(&self.run));
+        let words = match counted {
+            Ok(broken) => format!(
+                "after the comparison began: the charge stays; so ended {broken} of this peer's runs on this source"
+            ),
+            Err(error) => {
+                format!("after the comparison began: the charge stays, and is not counted: {error}")
+            }
+        };
+        self.tell("broken off", None, words);
     }
 
     fn refund(&self, error: Error) -> End {
@@ -533,14 +620,17 @@ struct Begin<'a> {
     accept: &'a Accept,
     /// Of what we put in.
     digest: [u8; 32],
+    /// How many keys that has.
+    own_keys: u64,
     charge: Charge,
-    /// Whether the budgets allow the charge.
-    judge: &'a dyn Fn(&Ledger, &Charge) -> std::result::Result<(), No>,
-    /// Whether the job may still be asked for like this.
-    is_open: &'a dyn Fn(Found<'_>) -> bool,
+    /// Whether the job as the policy in force has it is the one that was offered, and its budgets allow the
+    /// charge.
+    judge: &'a Judge<'a>,
     agreement: &'a dyn Fn(&Said) -> Result<Agreement>,
     words: String,
 }
+
+type Judge<'a> = dyn Fn(&Ledger, Found<'_>, &Charge) -> std::result::Result<(), No> + 'a;
 
 /// How a run went that came to its end.
 struct Fate {

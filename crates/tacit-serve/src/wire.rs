@@ -1,5 +1,6 @@
 //! What the two sides say to each other before a run and after it: one JSON object a message.
 
+use crate::listed::Listed;
 use crate::terms::{Accept, Go, Offer, VERSION};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -49,6 +50,12 @@ pub(crate) struct Close {
 pub(crate) enum Message {
     /// A request.
     Ask(Ask),
+    /// Which jobs may the peer ask for?
+    List,
+    /// One of them.
+    Listed(Box<Listed>),
+    /// There are no more.
+    Listing(u64),
     /// What is offered.
     Offer(Box<Offer>),
     /// The offer is taken.

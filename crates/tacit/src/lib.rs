@@ -107,7 +107,9 @@ pub mod crypto {
 
 /// Tables, their keys, and NumPy archives.
 pub mod data {
-    pub use tacit_data::{csv, generate, input, keys, machine, npz, object, place, records, table, values};
+    pub use tacit_data::{
+        csv, generate, give, input, keys, machine, npz, object, place, records, table, values,
+    };
 }
 
 /// Programs that people write, as circuits.

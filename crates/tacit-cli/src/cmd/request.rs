@@ -16,24 +16,29 @@ use std::time::Duration;
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
-use tacit::job::psi::{Job, Own, Reveal};
+use tacit::job::psi::{Job, Own, Owned, Reveal};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
+use tacit_serve::listed::Listed;
 use tacit_serve::records::Records;
 use tacit_serve::request::{self, Ask, Offered};
 use tacit_serve::terms::Side;
 
 const AFTER: &str = "\
-Example:
+Examples:
   tacit request match --connect alice.example:7700 --identity bob.key --peer alice.pub \\
       --input kunden.csv --key mail --output both.csv
   tacit request known --connect alice.example:7700 --identity bob.key --peer alice.pub \\
       --tags customers.tags --key mail --value ann@example.com
+  tacit request --list --connect alice.example:7700 --identity bob.key --peer alice.pub
 
 The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of
 its budgets. They are shown, and nothing of our file is told before they are taken: at the terminal by
 an answer, elsewhere by --yes. The service's keys must be as many columns as ours, in the same order;
 how keys are normalised comes with the terms.
+
+--list shows which jobs we may ask for, when, and what is left of their budgets. --dry-run shows the
+terms of one, whatever they are, and why this command would not take them, if so.
 
 A job that answers lookups takes the service's file of tags by --tags, and a table, or single keys by
 --value; each distinct key is a query, and they are counted for as long as the tags are current.
@@ -45,7 +50,11 @@ Each run leaves a signed record in --records, which `tacit audit` verifies and s
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// The job's name
-    job: String,
+    #[arg(required_unless_present = "list", conflicts_with = "list")]
+    job: Option<String>,
+    /// Tells which jobs we may ask for, what is left of their budgets, and when; asks for none
+    #[arg(long)]
+    list: bool,
     /// The service's address
     #[arg(long, value_name = "ADDR")]
     connect: String,
@@ -69,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow, or an address as in tacit psi
-    #[arg(long, value_name = "FILE", required_unless_present = "value", conflicts_with = "value")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["value", "list"], conflicts_with_all = ["value", "list"])]
     input: Option<PathBuf>,
     /// The service's file of tags, for a job that answers lookups
     #[arg(long, value_name = "FILE.tags", conflicts_with_all = ["reveal", "result", "give"])]
@@ -79,7 +88,7 @@ pub(crate) struct Args {
     value: Vec<String>,
     /// The column, or several, that make a row's key, each with its type as in COL:TYPE unless it is text;
     /// repeat it or separate by commas
-    #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1, value_parser = Named::parse)]
+    #[arg(long, value_name = "COL", required_unless_present = "list", value_delimiter = ',', num_args = 1, value_parser = Named::parse)]
     key: Vec<Named>,
     /// Writes our matching rows, with all their columns, to this file
     #[arg(long, value_name = "FILE")]
@@ -108,7 +117,7 @@ pub(crate) struct Args {
     /// Takes the terms without asking: needed where nobody can answer
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
-    /// Shows the terms and does not take them
+    /// Shows the terms, whatever --security and --give take, and does not take them
     #[arg(long)]
     dry_run: bool,
     /// The folder of our signed records; beside the identity's file unless given
@@ -135,6 +144,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             "a record commits to what the file holds, so it takes a file that can be read twice".into();
         return Err(Error::Parameter { name: "input", what });
     }
+    if args.list {
+        return list(&args, context);
+    }
     let identity = Identity::load(&args.identity)?;
     let offered = request::ask(connect(&args, context)?, &args.ask(), &identity)?;
     match (&args.tags, &args.input) {
@@ -142,6 +154,16 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         (None, Some(input)) => intersect(&args, input, offered, &identity, context),
         (None, None) => Err(Error::Usage("give --input FILE".into())),
     }
+}
+
+/// What we may ask for.
+fn list(args: &Args, context: &Context) -> Result<()> {
+    let jobs = request::list(connect(args, context)?)?;
+    let mut lines: Vec<String> = jobs.iter().flat_map(Listed::words).collect();
+    if jobs.is_empty() {
+        lines.push("the service offers you no job".to_owned());
+    }
+    context.result(&json!({ "name": "jobs", "jobs": jobs }), &lines.join("\n"))
 }
 
 /// Our chain of records, and its folder.
@@ -165,22 +187,32 @@ fn keep(signed: bool, folder: &Path) -> Result<()> {
     }
 }
 
-fn intersect(
-    args: &Args,
-    input: &Path,
-    offered: Offered,
-    identity: &Identity,
-    context: &Context,
-) -> Result<()> {
+/// Everything that a run needs, once the terms are taken.
+struct Ready {
+    job: Job,
+    own: Own,
+    gift: Owned,
+    output: Option<Output>,
+}
+
+/// Reads our table, and shows the terms; nothing where they are not taken.
+fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> Result<Option<Ready>> {
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     let mut job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
     job.max_cell = args.max_cell;
-    offered.admit(&job, args.security.into(), &args.give, args.post_quantum)?;
+    let admitted = offered.admit(&job, args.security.into(), &args.give, args.post_quantum);
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
     }
+    if args.dry_run {
+        let own = read(args, input, &job, context)?;
+        shown(offered, own.count(), admitted.err(), context)?;
+        return Ok(None);
+    }
+    admitted?;
     let own = read(args, input, &job, context)?;
+    offered.admit_keys(own.count())?;
     if let Some(output) = &mut output {
         output.reserve(own.bytes().saturating_add(2))?;
     }
@@ -191,9 +223,20 @@ fn intersect(
         job.row_memory = available.saturating_sub(memory);
     }
     let gift = own.gift(&job, args.duplicates.into())?;
-    if !taken(args, &offered, own.count(), context)? {
+    let is_taken = taken(args, offered, own.count(), context)?;
+    Ok(is_taken.then_some(Ready { job, own, gift, output }))
+}
+
+fn intersect(
+    args: &Args,
+    input: &Path,
+    offered: Offered,
+    identity: &Identity,
+    context: &Context,
+) -> Result<()> {
+    let Some(Ready { job, own, gift, output }) = prepare(args, input, &offered, context)? else {
         return offered.decline();
-    }
+    };
 
     let (folder, records) = open_records(args, identity, context)?;
     let offer = offered.offer.clone();
@@ -216,7 +259,7 @@ fn intersect(
         ("records", json!(folder)),
         ("signed_by_both", json!(signed)),
     ];
-    report(args.output.as_deref(), &job, context, &own, &done.ran, offer.service_keys, rows, &more)?;
+    report(args.output.as_deref(), &job, context, &own, &done.ran, done.service_keys, rows, &more)?;
     keep(signed, &folder)
 }
 
@@ -267,14 +310,21 @@ fn read(args: &Args, input: &Path, job: &Job, context: &Context) -> Result<Own> 
     Ok(own)
 }
 
+/// Shows the terms as a result of its own, and why we would not take them, if so.
+fn shown(offered: &Offered, keys: u64, admitted: Option<Error>, context: &Context) -> Result<()> {
+    let mut words = offered.offer.words(keys)?;
+    let refused = admitted.or_else(|| offered.admit_keys(keys).err()).map(|error| error.to_string());
+    words.extend(refused.iter().map(|why| format!("not to be taken as this command stands: {why}")));
+    let object = json!({
+        "name": "terms", "own_keys": keys, "offer": offered.offer, "words": words,
+        "fits": offered.offer.fits(keys), "refused": refused,
+    });
+    context.result(&object, &words.join("\n"))
+}
+
 /// Shows the terms, and whether the user takes them.
 fn taken(args: &Args, offered: &Offered, keys: u64, context: &Context) -> Result<bool> {
     let words = offered.offer.words(keys)?;
-    if args.dry_run {
-        let object = json!({ "name": "terms", "own_keys": keys, "offer": offered.offer, "words": words });
-        context.result(&object, &words.join("\n"))?;
-        return Ok(false);
-    }
     if args.yes {
         words.iter().for_each(|line| context.note(line));
         return Ok(true);
@@ -301,6 +351,7 @@ impl Args {
             Reveal::Payload(columns) if !columns.is_empty() => format!("payload:{}", columns.join(",")),
             other => other.terms(),
         });
-        Ask { job: self.job.clone(), reveal, result: result.map(str::to_owned), key: None }
+        let job = self.job.clone().unwrap_or_default();
+        Ask { job, reveal, result: result.map(str::to_owned), key: None }
     }
 }

@@ -7,6 +7,8 @@ use std::sync::mpsc;
 use tacit::{Error, Result};
 use tacit_console::log::{self, Form, Level};
 use tacit_console::machine::available_memory;
+use tacit_serve::check::{self, Checked};
+use tacit_serve::clock::Time;
 use tacit_serve::http::Port;
 use tacit_serve::policy::{Policy, explain};
 use tacit_serve::server::{self, Setup, Signal};
@@ -35,7 +37,8 @@ pub(crate) struct Args {
     /// The rules, in TOML
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
-    /// Checks the policy, says in words what it allows, and starts nothing
+    /// Checks the policy and its tables, says in words what it allows and how many runs its budgets last,
+    /// and starts nothing
     #[arg(long)]
     check: bool,
     /// Answers GET /metrics (for Prometheus) and GET /healthz over HTTP at this address of this machine
@@ -65,8 +68,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         Error::from(unfit)
     })?;
     if args.check {
-        let lines = explain(&policy);
-        return context.result(&json!({ "name": "serve check", "allows": lines }), &lines.join("\n"));
+        return examine(&policy, context);
     }
     let bind = |name, address: &Option<String>| {
         address.as_deref().map(|address| Port::bind(name, address)).transpose()
@@ -80,11 +82,31 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             path: args.policy,
             log: Box::new(|_| ()),
             available: available_memory,
+            clock: Box::new(Time::now),
             signals,
             metrics,
             dashboard,
         },
     )
+}
+
+/// Says what a policy allows, and how far its budgets go with the tables as they are now.
+fn examine(policy: &Policy, context: &Context) -> Result<()> {
+    let allows = explain(policy);
+    let Checked { lines, warnings, faults } = check::examine(policy, Time::now());
+    let told = warnings.iter().map(|warning| format!("warning: {warning}"));
+    let text: Vec<String> = allows.iter().chain(&lines).cloned().chain(told).collect();
+    let object = json!({
+        "name": "serve check", "allows": allows, "tables": lines, "warnings": warnings, "faults": faults,
+    });
+    context.result(&object, &text.join("\n"))?;
+    match faults.as_slice() {
+        [] => Ok(()),
+        [only] => Err(Error::Input(only.clone())),
+        [first, others @ ..] => {
+            Err(Error::Input(format!("{first}, and {} more faults; each is told by --json", others.len())))
+        }
+    }
 }
 
 /// What signals of the system mean to a service.

@@ -52,9 +52,15 @@ fn granted_runs_give_their_results_and_both_sides_records() {
         agreement = \"contract 17\"\nexpires = 2999-12-31\nhours = [\"daily 00:00-24:00\"]\npost_quantum = true\n";
     town.policy("", BUDGETS, &format!("{MATCH}{sums}{theirs}"));
     let check = town.bench.run(&["serve", "--policy", "policy.toml", "--check"]);
-    for words in
-        ["may ask for match, sums, theirs", "up to and with 2999-12-31", "the sum of amount", "50 runs a day"]
-    {
+    for words in [
+        "may ask for match, sums, theirs",
+        "up to and with 2999-12-31",
+        "the sum of amount",
+        "50 runs a day",
+        "theirs: purpose: a test",
+        "customers.csv) has 40 distinct keys in 40 rows today",
+        "25000 runs fit",
+    ] {
         assert!(check.success().contains(words), "{words}: {check:?}");
     }
     let service = Service::start(&town.bench);
@@ -100,7 +106,27 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     town.ask("bob", "theirs", &[]).fails_with(2, &["--give", "amount"]);
     town.ask("bob", "match", &["--key", "mail,amount"]).fails_with(2, &["--key", "1 columns"]);
     town.ask("bob", "match", &["--post-quantum"]).fails_with(2, &["post-quantum"]);
+    // Terms below the floor are shown all the same, with the reason, and that is no failure.
+    let said = town.ask("bob", "sums", &["--dry-run"]);
+    let terms: Value = serde_json::from_str(said.success()).unwrap();
+    assert!(terms["refused"].as_str().unwrap().contains("security"), "{terms}");
+    assert_eq!(terms["fits"], true);
+    let said = town.ask("bob", "theirs", &["--dry-run"]);
+    assert!(said.success().contains("amount"), "{said:?}");
+    // What may be asked for.
+    let address = format!("127.0.0.1:{}", town.port);
+    let listing =
+        ["request", "--list", "--connect", &address, "--identity", "bob.key", "--peer", "alice.pub"];
+    let said = town.bench.run(&listing);
+    for words in ["match: rows, payload to client", "theirs: payload:amount to service", "purpose: a test"] {
+        assert!(said.success().contains(words), "{words}: {said:?}");
+    }
+    let jobs: Value =
+        serde_json::from_str(town.bench.run(&[&["--json"], &listing[..]].concat()).success()).unwrap();
+    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 3);
+    assert_eq!(jobs["jobs"][0]["left"]["runs_today"], 997);
     let log = service.end();
+    assert!(!log.iter().any(|event| event["event"] == "failed"), "a no is no failure: {log:?}");
 
     // Nothing of a table in the log, and what was granted is there.
     let text = log.iter().map(Value::to_string).collect::<String>();

@@ -7,6 +7,7 @@ const BUDGETS = {
   runs_a_day: "runs today",
   rows_in_total: "rows, in total",
   aggregate_runs: "numbers over all keys, in total",
+  broken_runs: "runs broken off after they began, in total",
 };
 const STATES = { granted: "running", offered: "offered", refunded: "failed" };
 const TONES = { running: "warn", done: "good", failed: "bad" };
@@ -180,7 +181,8 @@ function throughput({ throughput: { minutes, hour }, service: { now } }) {
 function budgets(data) {
   fill("budgets-table", data.budgets.map((one) => [`${one.peer}\n${one.of}\n${one.budget}`, [
     one.peer, one.of, BUDGETS[one.budget] || one.budget,
-    { text: `${count(one.used)} of ${count(one.most)}`, share: one.most ? one.used / one.most : 1 },
+    one.budget === "broken_runs" ? count(one.used) :
+      { text: `${count(one.used)} of ${count(one.most)}`, share: one.most ? one.used / one.most : 1 },
   ]]));
   say(byId("more-budgets"), `and ${count(data.more_budgets)} more; the policy is longer than this page`);
   byId("more-budgets").hidden = !data.more_budgets;

@@ -30,11 +30,22 @@ pub fn explain(policy: &Policy) -> Vec<String> {
     }
     for (name, job) in &policy.jobs {
         lines.extend(job_words(policy, name, job));
+        lines.extend(reason_words(name, &job.gate));
     }
     for (name, lookup) in &policy.lookups {
         lines.extend(lookup_words(name, lookup));
+        lines.extend(reason_words(name, &lookup.gate));
     }
     lines
+}
+
+/// What a job is for, and the contract that it rests on.
+fn reason_words(name: &str, gate: &Gate) -> Vec<String> {
+    let said = [("purpose", &gate.purpose), ("agreement", &gate.agreement)];
+    let line = |(what, text): (&str, &Option<String>)| {
+        Some(format!("  {name}: {what}: {}", tacit::net::shown(text.as_ref()?)))
+    };
+    said.into_iter().filter_map(line).collect()
 }
 
 /// Who may start how many runs, and when.

@@ -31,6 +31,11 @@ impl Gate {
         self.allow.iter().any(|allowed| allowed == label)
     }
 
+    /// Whether a run may start at some time of this day, counted from 1970.
+    pub fn opens_on(&self, day: u64) -> bool {
+        self.hours.is_empty() || self.hours.iter().any(|window| window.is_on(day))
+    }
+
     /// What a job's section says of it.
     pub(super) fn read(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Self> {
         let allow = section.wanted_list("allow");

@@ -70,23 +70,34 @@ impl Visit<'_> {
         };
 
         let nothing = self.charge_queries(ask, &id, 0);
-        let left = self.house.ledger(|ledger| rules::queries(ledger, lookup, answering.left(), &nothing))?;
+        let left = self.house.ledger(|ledger| {
+            let left = rules::queries(ledger, lookup, answering.left(), &nothing)?;
+            rules::offers(&lookup.gate, &ledger.spent(&nothing))?;
+            ledger.offer(nothing).map_err(End::Failed)?;
+            Ok::<Left, End>(left)
+        })?;
         let offer = self.offer_lookups(ask, lookup, (&digest, count, keys), left);
         let accept = self.accepted(session, &offer, &mut said)?;
         rules::asked(lookup, accept.keys)?;
         self.is_whole(&accept)?;
 
         let answering = Answering { most: accept.keys, ..answering };
-        let judge = |ledger: &Ledger, charge: &Charge| {
-            rules::queries(ledger, lookup, answering.left(), charge).map(|_| ())
+        let judge = |ledger: &Ledger, found: Found<'_>, charge: &Charge| match found {
+            Found::Lookup(now)
+                if now.answers == lookup.answers && rules::is_told_alike(&now.gate, &lookup.gate) =>
+            {
+                rules::asked(now, charge.rows)?;
+                rules::queries(ledger, now, answering.left(), charge).map(|_| ())
+            }
+            _ => Err(rules::changed()),
         };
         let begin = Begin {
             offer: &offer,
             accept: &accept,
             digest,
+            own_keys: count,
             charge: self.charge_queries(ask, &id, accept.keys),
             judge: &judge,
-            is_open: &|found| matches!(found, Found::Lookup(_)),
             agreement: &|said| Ok(offer.agreement_on_lookups(answering.agreement(), said)),
             words: format!("{} queries to {count} published keys", accept.keys),
         };
@@ -109,7 +120,7 @@ impl Visit<'_> {
         let publication = format!("publication {id}");
         Charge {
             run: self.run.clone(),
-            time: self.now().0,
+            time: self.house.times().1.0,
             job: ask.job.clone(),
             source: publication.clone(),
             input: publication,
@@ -148,9 +159,10 @@ impl Visit<'_> {
             trim: false,
             case_fold: false,
             min_matches: 0,
-            service_keys: count,
+            service_keys: terms::rounded(count),
             min_peer_keys: 1,
             max_peer_keys: lookup.max_queries.min(left.rows),
+            fitting_keys: lookup.max_queries.min(left.rows),
             publication: Some(hex(digest)),
             left,
             purpose: gate.purpose.clone(),

@@ -1,6 +1,6 @@
 //! `tacit request JOB --tags FILE`: lookups in a published file of tags.
 
-use super::{Args, keep, open_records, taken};
+use super::{Args, keep, open_records, shown, taken};
 use crate::cli::Context;
 use crate::cli::output::{self, Output};
 use serde_json::{Value, json};
@@ -88,10 +88,16 @@ pub(super) fn run(
     }
     let keys = asked.keys(&spec, context)?;
     let count = keys.elements().len() as u64;
-    if args.post_quantum {
-        tacit::catalogue::require_post_quantum(&offered.offer.protocol)?;
+    let admitted = match args.post_quantum {
+        true => tacit::catalogue::require_post_quantum(&offered.offer.protocol),
+        false => Ok(()),
+    };
+    let admitted = admitted.and_then(|()| offered.admit_tags(&file, count, &spec));
+    if args.dry_run {
+        shown(&offered, count, admitted.err(), context)?;
+        return offered.decline();
     }
-    offered.admit_tags(&file, count, &spec)?;
+    admitted?;
     if !taken(args, &offered, count, context)? {
         return offered.decline();
     }

@@ -1,0 +1,184 @@
+//! What a policy comes to with the tables as they are today: whether each can be read, and how many runs fit
+//! into what is left of its budgets.
+
+use crate::clock::Time;
+use crate::file::shown;
+use crate::ledger::{Charge, Ledger, peer_name, source_name};
+use crate::policy::{Gate, Job, Policy, Source};
+use crate::rules;
+use tacit::data::csv::Options;
+use tacit::data::give::Purpose;
+use tacit::data::place;
+use tacit::data::records::KeySet;
+use tacit::data::table;
+use tacit::job::psi::{Learns, Reveal};
+
+/// What was found.
+#[derive(Default, Debug)]
+pub struct Checked {
+    /// The tables, and how far their budgets go, a line each.
+    pub lines: Vec<String>,
+    /// What works otherwise than whoever wrote it may think.
+    pub warnings: Vec<String>,
+    /// What keeps jobs from running at all.
+    pub faults: Vec<String>,
+}
+
+/// Days after which a budget that is used up is worth no warning.
+const A_YEAR: u64 = 366;
+
+/// Opens every table of `policy`, reads its keys, and counts by the ledger in its state folder, if there is
+/// one. Nothing is charged and nothing written.
+pub fn examine(policy: &Policy, clock: Time) -> Checked {
+    let mut checked = Checked::default();
+    let ledger = Ledger::look(&policy.state.join("ledger"));
+    let mut ledger = ledger.unwrap_or_else(|error| {
+        checked.warnings.push(format!("what was spent is unknown, and is taken for nothing: {error}"));
+        Ledger::empty()
+    });
+    ledger.suppose(&policy.names_of_peers());
+    ledger.suppose(&policy.names_of_sources(&ledger.places()));
+    checked.warnings.extend(one_account(policy, &ledger));
+    for (name, source) in &policy.sources {
+        let title = format!("{name} ({})", shown(&place::shown(&source.input)));
+        match open(source) {
+            Err(error) => checked.faults.push(format!("[sources.{name}]: {error}")),
+            Ok((table, keys)) => {
+                let (count, rows) = (keys.elements().len(), keys.rows());
+                checked.lines.push(format!("{title} has {count} distinct keys in {rows} rows today"));
+                for (job_name, job) in policy.jobs.iter().filter(|(_, job)| job.source == *name) {
+                    if let Err(error) = given(&table, &keys, job) {
+                        checked.faults.push(format!("[jobs.{job_name}]: {error}"));
+                    }
+                    budgets(&mut checked, (policy, &ledger, clock), (name, source, &keys), (job_name, job));
+                }
+            }
+        }
+    }
+    for (name, lookup) in &policy.lookups {
+        if let Err(error) = std::fs::File::open(&lookup.answers.private) {
+            let file = shown(&lookup.answers.private);
+            checked.faults.push(format!("[jobs.{name}]: {file} cannot be opened: {error}"));
+        }
+    }
+    checked
+}
+
+fn open(source: &Source) -> tacit::Result<(table::Source, KeySet)> {
+    let table = table::Source::open(&source.input, source.key.clone(), Options::default())?;
+    let keys = table.read_keys(|_| ())?;
+    Ok((table, keys))
+}
+
+/// Whether the columns that a job gives are there.
+fn given(table: &table::Source, keys: &KeySet, job: &Job) -> tacit::Result<()> {
+    if job.give.is_empty() {
+        return Ok(());
+    }
+    table.read_given(keys, &job.give, Purpose::Shown, |_, _, _| Ok::<(), tacit::Error>(()))
+}
+
+/// Peers, and sources, of the policy that share their budgets.
+fn one_account(policy: &Policy, ledger: &Ledger) -> Vec<String> {
+    let mut found = Vec::new();
+    let peers: Vec<&String> = policy.peers.keys().collect();
+    for (at, one) in peers.iter().enumerate() {
+        for other in &peers[at + 1..] {
+            if ledger.are_one(&[peer_name(one), peer_name(other)]) {
+                found.push(format!(
+                    "[peers.{one}] and [peers.{other}] share their budgets: names or keys of theirs were in force \
+                     together"
+                ));
+            }
+        }
+    }
+    let sources: Vec<&String> = policy.sources.keys().collect();
+    for (at, one) in sources.iter().enumerate() {
+        for other in &sources[at + 1..] {
+            if ledger.are_one(&[source_name(one), source_name(other)]) {
+                found.push(format!(
+                    "[sources.{one}] and [sources.{other}] share their budgets: they are, or were, one table; each \
+                     of them counts what was spent of both"
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// How far the budgets go that a job draws on, for each peer that may ask.
+fn budgets(
+    checked: &mut Checked,
+    (policy, ledger, clock): (&Policy, &Ledger, Time),
+    (source_name, source, keys): (&str, &Source, &KeySet),
+    (name, job): (&str, &Job),
+) {
+    let (own_keys, own_rows) = (keys.elements().len() as u64, keys.rows());
+    let pairs = job.reveal.iter().flat_map(|reveal| job.result.iter().map(move |learns| (reveal, *learns)));
+    let runs = pairs.filter(|(_, learns)| *learns != Learns::Me).filter_map(|(reveal, learns)| {
+        let run = job.run(source, reveal, learns, &job.give);
+        run.check().ok().map(|()| run)
+    });
+    let runs: Vec<_> = runs.collect();
+    let most = runs.iter().filter_map(|run| {
+        rules::rows_at_most(job, run, own_keys, own_rows, job.max_peer_keys.min(run.max_keys())).ok()
+    });
+    let most = most.max().unwrap_or(0);
+    let is_number = |reveal: &Reveal| reveal.is_aggregate();
+    for peer in &job.gate.allow {
+        let Some(known) = policy.peers.get(peer) else { continue };
+        let spent = ledger.spent(&Charge {
+            run: String::new(),
+            time: ledger.now(clock).0,
+            job: name.to_owned(),
+            source: source_name.to_owned(),
+            input: place::canonical(&source.input),
+            peer: peer.clone(),
+            fingerprint: known.account(),
+            rows: 0,
+            aggregate: false,
+        });
+        let left = rules::left(&job.gate, [source.rows_in_total, source.aggregate_runs], &spent);
+        if let Some(fit) = left.rows.checked_div(most) {
+            let what = format!(
+                "{name}: {peer} has {} rows left of {}, and a run is charged at most {most} rows of today's table",
+                left.rows, source.rows_in_total
+            );
+            lasts(checked, what, (name, peer), &job.gate, fit, clock);
+        }
+        if runs.iter().any(|run| is_number(&run.reveal)) {
+            let what = format!(
+                "{name}: {peer} has {} numbers over all common keys left of {}",
+                left.aggregates, source.aggregate_runs
+            );
+            lasts(checked, what, (name, peer), &job.gate, left.aggregates, clock);
+        }
+        if spent.broken > 0 {
+            checked.lines.push(format!(
+                "  {name}: {} runs of {peer} on {source_name} broke off after the comparison began",
+                spent.broken
+            ));
+        }
+    }
+}
+
+/// Says how many runs fit, and warns where that is not as long as the job is to last.
+fn lasts(checked: &mut Checked, what: String, (job, peer): (&str, &str), gate: &Gate, fit: u64, clock: Time) {
+    let runs = if fit == 1 { "1 run fits".to_owned() } else { format!("{fit} runs fit") };
+    let Some(days) = fit.checked_div(gate.runs_a_day) else {
+        checked.lines.push(format!("  {what}: {runs}"));
+        return;
+    };
+    checked.lines.push(format!("  {what}: {runs}, {days} days of {} runs a day", gate.runs_a_day));
+    let wanted = gate.expires.as_ref().map_or(A_YEAR, |(_, last)| (last + 1).saturating_sub(clock.day()));
+    let open_days =
+        (clock.day()..clock.day() + wanted.min(A_YEAR)).filter(|day| gate.opens_on(*day)).count() as u64;
+    if fit < open_days.saturating_mul(gate.runs_a_day) {
+        let until = gate.expires.as_ref().map_or("a year".to_owned(), |(date, _)| date.clone());
+        checked.warnings.push(format!(
+            "{job}: {peer} may start {} runs a day on {open_days} days up to {until}, and after {fit} runs its budget \
+             is used up for good",
+            gate.runs_a_day
+        ));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a service offers a peer, job by job, before anything is asked for.
+
+use crate::terms::{LOOKUP, Left};
+use serde::{Deserialize, Serialize};
+use tacit::net::shown;
+
+/// A job that a peer may ask for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    /// The job's name.
+    pub job: String,
+    /// Kinds of results, the usual one first; [`LOOKUP`] where the job answers lookups.
+    pub reveal: Vec<String>,
+    /// Who may get the result, the usual one first: `service`, `client` or `both`.
+    pub result: Vec<String>,
+    /// Columns of the service's rows that may go into a result.
+    pub gives: Vec<String>,
+    /// Columns that make a key.
+    pub key_columns: usize,
+    /// Their types.
+    pub key_types: String,
+    /// The least and the most distinct keys of a request.
+    pub min_peer_keys: u64,
+    /// See [`min_peer_keys`](Self::min_peer_keys).
+    pub max_peer_keys: u64,
+    /// Runs that the peer may start a day.
+    pub runs_a_day: u64,
+    /// What is left of the budgets.
+    pub left: Left,
+    /// When runs may start (UTC); always if empty.
+    pub hours: Vec<String>,
+    /// What a run is for.
+    pub purpose: Option<String>,
+    /// The contract it rests on.
+    pub agreement: Option<String>,
+    /// The last day on which runs may start.
+    pub expires: Option<String>,
+    /// The rule by which the service would refuse a request now, if one does, and why.
+    pub refused: Option<(String, String)>,
+}
+
+impl Listed {
+    /// What a user should know of the job, a line each.
+    pub fn words(&self) -> Vec<String> {
+        let list = |texts: &[String]| texts.iter().map(|text| shown(text)).collect::<Vec<_>>().join(", ");
+        let Left { runs_today, rows, aggregates } = self.left;
+        let is_lookup = self.reveal.iter().any(|kind| kind == LOOKUP);
+        let budget = match is_lookup {
+            true => format!("{rows} queries"),
+            false => format!("{rows} rows and {aggregates} numbers over all common keys in all"),
+        };
+        let mut lines = vec![
+            format!("{}: {} to {}", shown(&self.job), list(&self.reveal), list(&self.result)),
+            format!(
+                "  {} to {} distinct keys, made of {} of the types {}",
+                self.min_peer_keys,
+                self.max_peer_keys,
+                if self.key_columns == 1 {
+                    "1 column".to_owned()
+                } else {
+                    format!("{} columns", self.key_columns)
+                },
+                shown(&self.key_types)
+            ),
+            format!("  left: {runs_today} of {} runs today; {budget}", self.runs_a_day),
+        ];
+        if !self.gives.is_empty() {
+            lines
+                .push(format!("  columns of the service that may go into the result: {}", list(&self.gives)));
+        }
+        if !self.hours.is_empty() {
+            lines.push(format!("  starts {} (UTC)", list(&self.hours)));
+        }
+        let more = [("purpose", &self.purpose), ("agreement", &self.agreement), ("last day", &self.expires)];
+        let said =
+            more.into_iter().filter_map(|(name, text)| Some(format!("  {name}: {}", shown(text.as_ref()?))));
+        lines.extend(said);
+        if let Some((rule, what)) = &self.refused {
+            lines.push(format!("  refused now, by the rule `{}`: {}", shown(rule), shown(what)));
+        }
+        lines
+    }
+}

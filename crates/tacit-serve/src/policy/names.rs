@@ -1,0 +1,57 @@
+//! The names by which the ledger knows a policy's peers and sources, so that no spelling and no renaming
+//! makes a new account.
+
+use super::{Peer, Policy};
+use crate::ledger::{key_name, peer_name, place_name, source_name};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use tacit::data::place;
+
+impl Policy {
+    /// The names of each peer: its label, and all keys that it has or had.
+    pub(crate) fn names_of_peers(&self) -> Vec<Vec<String>> {
+        let names = |(label, peer): (&String, &Peer)| {
+            let mut names = vec![peer_name(label), key_name(&peer.account())];
+            if let Peer::Keys(keys) = peer {
+                names.extend(keys.all().iter().skip(1).map(|(key, _)| key_name(&key.fingerprint())));
+            }
+            names
+        };
+        self.peers.iter().map(names).collect()
+    }
+
+    /// The names of each source: its own, and its place, as it is written and as it is; and the places that
+    /// are one file now, of those and of `known`, which the ledger has.
+    pub(crate) fn names_of_sources(&self, known: &[String]) -> Vec<Vec<String>> {
+        let mut all = Vec::new();
+        let mut places: BTreeSet<String> = known.iter().cloned().collect();
+        for (name, source) in &self.sources {
+            let place = place_name(&place::canonical(&source.input));
+            all.push(vec![source_name(name), place_name(&place::account(&source.input)), place.clone()]);
+            places.insert(place);
+        }
+        let mut files: BTreeMap<(u64, u64), Vec<String>> = BTreeMap::new();
+        for name in places {
+            let path = name.strip_prefix(&place_name("")).map(Path::new).filter(|path| path.is_absolute());
+            if let Some(file) = path.and_then(file_of) {
+                files.entry(file).or_default().push(name);
+            }
+        }
+        all.extend(files.into_values().filter(|names| names.len() > 1));
+        all
+    }
+}
+
+/// The device and the number of a file, which all links to it share.
+#[cfg(unix)]
+fn file_of(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    Some((about.dev(), about.ino()))
+}
+
+/// Where files have no number that a program can ask for, a path without links has to do.
+#[cfg(not(unix))]
+fn file_of(_: &Path) -> Option<(u64, u64)> {
+    None
+}
