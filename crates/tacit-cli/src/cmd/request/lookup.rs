@@ -11,6 +11,7 @@ use tacit::data::table::Source;
 use tacit::job::tags::{TagFile, learned_of};
 use tacit::net::Identity;
 use tacit::{Error, Result};
+use tacit_serve::json::hex;
 use tacit_serve::request::Offered;
 
 /// What is looked up.
@@ -91,6 +92,7 @@ pub(super) fn run(
     if args.post_quantum {
         tacit::catalogue::require_post_quantum(&offered.offer.protocol)?;
     }
+    offered.admit_lookups(&args.floor())?;
     offered.admit_tags(&file, count, &spec)?;
     if !taken(args, &offered, count, context)? {
         return offered.decline();
@@ -117,6 +119,7 @@ pub(super) fn run(
         "name": "request",
         "job": offer.job,
         "run": offer.run,
+        "terms_hash": hex(&offer.hash()?),
         "protocol": offer.protocol,
         "security": offer.security,
         "result": "me",
