@@ -187,6 +187,8 @@ class Offer:
     lines: tuple[str, ...]
     #: The same as the record has them.
     terms: Mapping[str, Any] = field(repr=False)
+    #: The hash of the terms without run, budgets and sizes: what ``terms`` of :func:`request` takes.
+    hash: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -467,6 +469,8 @@ class Session:
         result: Literal["me", "peer", "both"] | None = None,
         reveal: str | None = None,
         give: str | Sequence[str] = (),
+        max_peer_keys: int | None = None,
+        terms: str | None = None,
         duplicates: Literal["refuse", "first", "all"] = "refuse",
         keep: Path | None = None,
         records: Path | None = None,
@@ -483,17 +487,23 @@ class Session:
         values = path is None and not _is_arrow(table)
         with _Told(progress) as told:
             offered = _tacit.ask(self._peer, job, reveal=reveal, result=result, progress=told)
-            terms = json.loads(offered.terms())
+            offer_terms = json.loads(offered.terms())
             kept = None
             try:
-                offered.admit(1 if on is None or isinstance(on, str) else len(on), gives)
+                offered.admit(
+                    1 if on is None or isinstance(on, str) else len(on),
+                    gives,
+                    unattended=accept is True and result is None,
+                    max_peer_keys=max_peer_keys,
+                    terms=terms,
+                )
                 if path is None:
                     assert keep is not None
                     path, on = keep, _VALUES if values else on
                     _tacit.keep(_tacit.Rows.of_strings(list(table)) if values else table, keep)
                     kept = keep
-                keys, _ = _keys(path, on, terms["nfc"], terms["trim"], terms["case_fold"])
-                offer = Offer(job, tuple(offered.words(keys.distinct)), terms)
+                keys, _ = _keys(path, on, offer_terms["nfc"], offer_terms["trim"], offer_terms["case_fold"])
+                offer = Offer(job, tuple(offered.words(keys.distinct)), offer_terms, offered.terms_hash())
                 _log.info("%s", offer)
                 if not (accept is True or accept(offer)):
                     raise Declined("the terms were not taken")
@@ -766,6 +776,8 @@ def request(
     result: Literal["me", "peer", "both"] | None = None,
     reveal: str | None = None,
     give: str | Sequence[str] = (),
+    max_peer_keys: int | None = None,
+    terms: str | None = None,
     duplicates: Literal["refuse", "first", "all"] = "refuse",
     keep: Path | None = None,
     records: Path | None = None,
@@ -788,9 +800,14 @@ def request(
         comes with the terms.
     accept:
         What decides: a function that is given the :class:`Offer`, or ``True`` to take any terms that keep to the other
-        parameters here.
+        parameters here. With ``True`` and without `result`, terms by which the service learns rows, or you nothing,
+        are rejected.
     result, reveal:
-        As for :func:`intersect`, if the job leaves them open.
+        As for :func:`intersect`, if the job leaves them open. An offer of anything else is rejected.
+    max_peer_keys:
+        The most distinct keys that the service may have.
+    terms:
+        The hash of terms that were reviewed (:attr:`Offer.hash`): others are rejected.
     give:
         Our columns that may go into the result.
     duplicates:
@@ -815,6 +832,8 @@ def request(
         result=result,
         reveal=reveal,
         give=give,
+        max_peer_keys=max_peer_keys,
+        terms=terms,
         duplicates=duplicates,
         keep=keep,
         records=records,

@@ -15,8 +15,9 @@ use tacit::job::psi::Job;
 use tacit::{Error, Security};
 use tacit_data::records::{KeySpec, Normalisation};
 use tacit_net::{Cancel, Identity};
+use tacit_serve::json::{from_hex, hex};
 use tacit_serve::records::{self, Records};
-use tacit_serve::request::{self, Ask};
+use tacit_serve::request::{self, Ask, Floor};
 use tacit_serve::terms::Side;
 
 /// An offer, until it is taken or declined.
@@ -83,12 +84,39 @@ impl Offered {
         self.with(py, |offered| offered.offer.words(keys))
     }
 
+    /// The hash of the terms without run, budgets and sizes, in hexadecimal digits.
+    fn terms_hash(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |offered| Ok(hex(&offered.offer.hash()?)))
+    }
+
     /// Refuses terms below what the caller takes: `columns` is the number of our key columns, `give` the
-    /// columns that may go into the result.
-    fn admit(&self, py: Python<'_>, columns: usize, give: Vec<String>) -> PyResult<()> {
+    /// columns that may go into the result, `max_peer_keys` the most keys that the service may have, and
+    /// `terms` the hash of terms that were reviewed; `unattended` where nobody looks at the terms and nobody
+    /// named who gets the result.
+    #[pyo3(signature = (columns, give, *, unattended, max_peer_keys=None, terms=None))]
+    fn admit(
+        &self,
+        py: Python<'_>,
+        columns: usize,
+        give: Vec<String>,
+        unattended: bool,
+        max_peer_keys: Option<u64>,
+        terms: Option<&str>,
+    ) -> PyResult<()> {
+        let hash = terms.map(|text| {
+            from_hex(text).ok_or_else(|| fault::usage(py, "terms is a hash of 64 hexadecimal digits"))
+        });
+        let floor = Floor {
+            security: self.floor,
+            gives: &give,
+            post_quantum: self.post_quantum,
+            most_service_keys: max_peer_keys,
+            terms: hash.transpose()?,
+            unattended,
+        };
         self.with(py, |offered| {
             let spec = KeySpec::text(vec![String::new(); columns], Normalisation::default());
-            offered.admit(&offered.job(&spec)?, self.floor, &give, self.post_quantum)
+            offered.admit(&offered.job(&spec)?, &floor)
         })
     }
 

@@ -1,5 +1,12 @@
 //! The side that asks: hears an offer, takes it or not, and runs.
 
+mod floor;
+
+#[cfg(test)]
+mod tests;
+
+pub use floor::Floor;
+
 use crate::json::{from_hex, hex};
 use crate::listed::Listed;
 use crate::log::detail;
@@ -8,6 +15,7 @@ use crate::records::{self, Begun, Records};
 use crate::terms::{self, Accept, Offer, Said, Side};
 use crate::wire::{self, Message};
 use serde_json::Value;
+use std::cell::Cell;
 use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
 use tacit::data::records::{KeySet, KeySpec};
@@ -15,7 +23,7 @@ use tacit::job::psi::{Gift, Job, Revealed};
 use tacit::job::tags::{Querying, TagFile};
 use tacit::job::{Observer, Ran};
 use tacit::net::{Agreement, Identity, PublicKey, Session};
-use tacit::{Error, Result, Security};
+use tacit::{Error, Result};
 
 pub use crate::wire::Ask;
 
@@ -37,6 +45,8 @@ pub struct Offered {
     /// What is offered.
     pub offer: Offer,
     service: PublicKey,
+    /// The most distinct keys that it may have.
+    most_service_keys: Cell<Option<u64>>,
 }
 
 /// What a run gave, and the record of it.
@@ -51,7 +61,7 @@ pub struct Done<R = Revealed> {
 /// Asks over an open session; `identity` signs our records, and unless the session knows its peers by
 /// certificate it is the one that the session has proved.
 ///
-/// Errors: a refusal, which names the rule.
+/// Errors: a refusal, which names the rule, and an offer of another run than the one that was asked for.
 pub fn ask(mut session: Session, ask: &Ask, identity: &Identity) -> Result<Offered> {
     let shown = session.peer_key();
     if shown.is_none() && session.peer_name().is_none() {
@@ -71,7 +81,9 @@ pub fn ask(mut session: Session, ask: &Ask, identity: &Identity) -> Result<Offer
             detail("offered", &offer.run, format!("job {}", tacit::net::shown(&offer.job)));
             let told = offer.service_key.as_deref().and_then(from_hex).map(PublicKey::from_bytes);
             let service = shown.or(told).ok_or_else(wire::out_of_turn)?;
-            Ok(Offered { session, answered: false, said, offer: *offer, service })
+            floor::as_asked(ask, &offer)?;
+            let most_service_keys = Cell::new(None);
+            Ok(Offered { session, answered: false, said, offer: *offer, service, most_service_keys })
         }
         other => Err(refusal(other, &hex(&session.id().0[..16]))),
     }
@@ -115,28 +127,18 @@ impl Offered {
         self.offer.job(Side::Client, key)
     }
 
-    /// Refuses terms below what the user takes: `floor` is the least security, `gives` are the columns that
-    /// may go into the result.
+    /// Refuses terms below what the user takes, and remembers how many keys the service may have.
     ///
     /// Errors: what is asked beyond that, by the name of its setting.
-    pub fn admit(&self, job: &Job, floor: Security, gives: &[String], post_quantum: bool) -> Result<()> {
-        let refuse = |name, what: String| Err(Error::Parameter { name, what });
-        if floor == Security::Malicious && job.security == Security::SemiHonest {
-            let what =
-                "the terms protect against a semi-honest service alone; say semi-honest if you take that";
-            return refuse("security", what.into());
-        }
-        if let Some(column) = self.offer.client_gives.iter().find(|column| !gives.contains(column)) {
-            let column = tacit::net::shown(column);
-            return refuse("give", format!("the job takes our column {column}; name it if you give it"));
-        }
-        if post_quantum {
-            for protocol in job.protocol.candidates() {
-                tacit::catalogue::require_post_quantum(protocol)?;
-            }
-            tacit::catalogue::require_post_quantum(&self.offer.base_ot)?;
-        }
-        Ok(())
+    pub fn admit(&self, job: &Job, floor: &Floor<'_>) -> Result<()> {
+        self.most_service_keys.set(floor.most_service_keys);
+        floor.admit(&self.offer, job)
+    }
+
+    /// As [`admit`](Self::admit), for lookups, whose result is the client's.
+    pub fn admit_lookups(&self, floor: &Floor<'_>) -> Result<()> {
+        self.most_service_keys.set(floor.most_service_keys);
+        floor.pinned(&self.offer)
     }
 
     /// Refuses a run that would not fit into what the service has left for us, before it hears anything.
@@ -270,6 +272,7 @@ impl Offered {
         self.said.add(&bytes);
         detail("accepted", &self.offer.run, format!("with {} keys", accept.keys));
         let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
+        floor::bounded(self.most_service_keys.get(), self.offer.service_keys)?;
         let is_hash = |text: &str| from_hex::<32>(text).is_some();
         if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 || go.keys >= 1 << 53 {
             return Err(wire::out_of_turn());

@@ -13,6 +13,10 @@ use tacit::{Error, Result, Security, security_name};
 /// The version of the messages of a request, of what is signed, and of how a run follows from an offer.
 pub const VERSION: u64 = 2;
 
+const TERMS_HASH: &str = "tacit 2 terms of an offer";
+/// What differs from run to run under the same terms.
+const VARYING: [&str; 5] = ["run", "left", "service_keys", "fitting_keys", "max_peer_keys"];
+
 /// The longest name of a party in an offer, in characters.
 pub(crate) const LONGEST_NAME: usize = 100;
 
@@ -273,6 +277,18 @@ impl Offer {
         format!("{} ({})", shown(name), side.name())
     }
 
+    /// The hash of the terms without what differs from run to run: the run's name, what is left of the budgets,
+    /// and the sizes. Who has reviewed terms once can accept the same ones by it.
+    pub fn hash(&self) -> Result<[u8; 32]> {
+        let mut terms = serde_json::to_value(self).map_err(|e| Error::Other(format!("an offer: {e}")))?;
+        if let Some(terms) = terms.as_object_mut() {
+            VARYING.iter().for_each(|name| _ = terms.remove(*name));
+        }
+        let mut hasher = blake3::Hasher::new_derive_key(TERMS_HASH);
+        hasher.update(json::canonical(&terms)?.as_bytes());
+        Ok(*hasher.finalize().as_bytes())
+    }
+
     /// Whether both parties have a name that fits a line.
     pub fn names_parties(&self) -> bool {
         let fits = |name: &String| !name.trim().is_empty() && name.chars().count() <= LONGEST_NAME;
@@ -346,6 +362,10 @@ impl Offer {
         let said =
             more.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", shown(text.as_ref()?))));
         lines.extend(said);
+        lines.push(format!(
+            "hash of these terms, without run, budgets and sizes: {}",
+            json::hex(&self.hash()?)
+        ));
         lines.push(format!("this offer expires in {} s", self.seconds));
         Ok(lines)
     }

@@ -19,9 +19,10 @@ use tacit::data::table::Source;
 use tacit::job::psi::{Job, Own, Owned, Reveal};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
+use tacit_serve::json::{from_hex, hex};
 use tacit_serve::listed::Listed;
 use tacit_serve::records::Records;
-use tacit_serve::request::{self, Ask, Offered};
+use tacit_serve::request::{self, Ask, Floor, Offered};
 use tacit_serve::terms::Side;
 
 const AFTER: &str = "\
@@ -34,7 +35,8 @@ Examples:
 
 The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of
 its budgets. They are shown, and nothing of our file is told before they are taken: at the terminal by
-an answer, elsewhere by --yes. The service's keys must be as many columns as ours, in the same order;
+an answer, elsewhere by --yes. An offer of another run than the one that was asked for is rejected. For
+a scheduler, review the terms once and pin them with --terms, and bound the service by --max-peer-rows. The service's keys must be as many columns as ours, in the same order;
 how keys are normalised comes with the terms.
 
 --list shows which jobs we may ask for, when, and what is left of their budgets. --dry-run shows the
@@ -114,7 +116,14 @@ pub(crate) struct Args {
     /// Refuses terms that a quantum computer breaks
     #[arg(long)]
     post_quantum: bool,
-    /// Takes the terms without asking: needed where nobody can answer
+    /// Accepts a service with up to N distinct keys; without it, any number that it says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_peer_rows: Option<u64>,
+    /// Accepts only terms with this hash, which --dry-run prints: run, budgets and sizes may differ
+    #[arg(long, value_name = "HASH", value_parser = terms_hash)]
+    terms: Option<[u8; 32]>,
+    /// Takes the terms without asking: needed where nobody can answer. Without --result, refuses terms by
+    /// which the service learns rows or you nothing
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     /// Shows the terms, whatever --security and --give take, and does not take them
@@ -200,7 +209,7 @@ fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> R
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     let mut job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
     job.max_cell = args.max_cell;
-    let admitted = offered.admit(&job, args.security.into(), &args.give, args.post_quantum);
+    let admitted = offered.admit(&job, &args.floor());
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
@@ -256,6 +265,7 @@ fn intersect(
         ("name", json!("request")),
         ("job", json!(offer.job)),
         ("run", json!(offer.run)),
+        ("terms_hash", json!(hex(&offer.hash()?))),
         ("records", json!(folder)),
         ("signed_by_both", json!(signed)),
     ];
@@ -317,7 +327,7 @@ fn shown(offered: &Offered, keys: u64, admitted: Option<Error>, context: &Contex
     words.extend(refused.iter().map(|why| format!("not to be taken as this command stands: {why}")));
     let object = json!({
         "name": "terms", "own_keys": keys, "offer": offered.offer, "words": words,
-        "fits": offered.offer.fits(keys), "refused": refused,
+        "fits": offered.offer.fits(keys), "refused": refused, "terms_hash": hex(&offered.offer.hash()?),
     });
     context.result(&object, &words.join("\n"))
 }
@@ -340,7 +350,23 @@ fn taken(args: &Args, offered: &Offered, keys: u64, context: &Context) -> Result
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
+fn terms_hash(text: &str) -> std::result::Result<[u8; 32], &'static str> {
+    from_hex(text).ok_or("a hash of terms is 64 hexadecimal digits, as --dry-run prints")
+}
+
 impl Args {
+    /// What the user takes at least.
+    fn floor(&self) -> Floor<'_> {
+        Floor {
+            security: self.security.into(),
+            gives: &self.give,
+            post_quantum: self.post_quantum,
+            most_service_keys: self.max_peer_rows,
+            terms: self.terms,
+            unattended: self.yes && self.result.is_none(),
+        }
+    }
+
     fn ask(&self) -> Ask {
         let result = self.result.map(|gets| match gets {
             Gets::Me => "client",

@@ -92,7 +92,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     assert_eq!(result["result"]["count"], 20);
     let sum = town.granted("bob", "sums", &["--security", "semi-honest", "--reveal", "sum:amount"]);
     assert_eq!(sum["sum"], (20..40).sum::<u32>());
-    let theirs = town.granted("bob", "theirs", &["--give", "amount", "--post-quantum"]);
+    let theirs = town.granted("bob", "theirs", &["--give", "amount", "--post-quantum", "--result", "peer"]);
     let result = town.bench.read(&format!("results/{}.csv", theirs["run"].as_str().unwrap()));
     assert_eq!(result.lines().count(), 21, "{result}");
 
@@ -160,6 +160,36 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     town.bench
         .run(&["audit", "verify", "cut.jsonl", "--against", "bob.records", "--against-key", "bob.pub"])
         .fails_with(3, &["lack it"]);
+}
+
+/// The command of a scheduler, and a policy that changes behind its back.
+#[test]
+fn an_unattended_request_takes_no_more_than_it_was_told_to() {
+    let town = Town::new();
+    town.policy("", BUDGETS, MATCH);
+    let mut service = Service::start(&town.bench);
+    let said = town.ask("bob", "match", &["--dry-run"]);
+    let terms: Value = serde_json::from_str(said.success()).unwrap();
+    let hash = terms["terms_hash"].as_str().unwrap();
+    assert!(terms["words"].to_string().contains(hash), "{terms}");
+    let done = town.granted("bob", "match", &["--terms", hash, "--max-peer-rows", "40"]);
+    assert_eq!((&done["matches"], &done["terms_hash"]), (&20.into(), &hash.into()));
+    // Budgets and sizes are others now.
+    town.bench.write("customers.csv", table("email", 0..45));
+    town.granted("bob", "match", &["--terms", hash]);
+    town.ask("bob", "match", &["--max-peer-rows", "40"]).fails_with(4, &["45 distinct keys", "up to 40"]);
+    // The result is turned to the service.
+    let turned = MATCH.replace("result = [\"peer\"]", "result = [\"me\"]\noutput = \"results\"");
+    town.policy("", BUDGETS, &turned);
+    service.signal("-HUP");
+    service.wait_for("reloaded", 1);
+    town.ask("bob", "match", &["--output", "both.csv"]).fails_with(2, &["--result", "and you nothing"]);
+    town.ask("bob", "match", &["--terms", hash, "--result", "peer"]).fails_with(4, &["terms changed"]);
+    assert!(!town.bench.exists("both.csv") && !town.bench.exists("results"));
+    // Who wants that says so.
+    town.granted("bob", "match", &["--result", "peer"]);
+    assert_eq!(service.events("granted").len(), 3);
+    service.end();
 }
 
 #[test]

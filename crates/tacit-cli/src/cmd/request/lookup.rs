@@ -11,6 +11,7 @@ use tacit::data::table::Source;
 use tacit::job::tags::{TagFile, learned_of};
 use tacit::net::Identity;
 use tacit::{Error, Result};
+use tacit_serve::json::hex;
 use tacit_serve::request::Offered;
 
 /// What is looked up.
@@ -92,6 +93,7 @@ pub(super) fn run(
         true => tacit::catalogue::require_post_quantum(&offered.offer.protocol),
         false => Ok(()),
     };
+    let admitted = admitted.and_then(|()| offered.admit_lookups(&args.floor()));
     let admitted = admitted.and_then(|()| offered.admit_tags(&file, count, &spec));
     if args.dry_run {
         shown(&offered, count, admitted.err(), context)?;
@@ -123,6 +125,7 @@ pub(super) fn run(
         "name": "request",
         "job": offer.job,
         "run": offer.run,
+        "terms_hash": hex(&offer.hash()?),
         "protocol": offer.protocol,
         "security": offer.security,
         "result": "me",

@@ -1,0 +1,121 @@
+//! What a client accepts: an offer is compared with what was asked, and with what the user takes at least.
+
+use crate::json::hex;
+use crate::terms::{self, Offer};
+use crate::wire::Ask;
+use tacit::job::psi::{Job, Learns, Reveal};
+use tacit::net::shown;
+use tacit::{Error, Result, Security};
+
+/// What a user takes at least.
+#[derive(Clone, Copy, Debug)]
+pub struct Floor<'a> {
+    /// The least security.
+    pub security: Security,
+    /// The local columns that may go into the result.
+    pub gives: &'a [String],
+    /// Whether everything has to hold against a quantum computer.
+    pub post_quantum: bool,
+    /// The most distinct keys that the service may have.
+    pub most_service_keys: Option<u64>,
+    /// The hash of terms that were reviewed ([`Offer::hash`]).
+    pub terms: Option<[u8; 32]>,
+    /// Whether nobody looks at the terms before they are accepted, and nobody named who gets the result.
+    pub unattended: bool,
+}
+
+/// Where an offer is not of the run that was asked for.
+///
+/// Errors: another kind of result, another side that gets it, or other columns.
+pub(super) fn as_asked(ask: &Ask, offer: &Offer) -> Result<()> {
+    let differs = |what: &str, asked: &str, offered: &str| {
+        Err(Error::Peer(format!(
+            "the offer is not what was asked for: {what} (asked `{}`, offered `{}`); ask the service's operator",
+            shown(asked),
+            shown(offered)
+        )))
+    };
+    if let Some(result) = &ask.result
+        && *result != offer.result
+    {
+        return differs("who gets the result", result, &offer.result);
+    }
+    let Some(asked) = &ask.reveal else { return Ok(()) };
+    let kind = match asked.parse() {
+        Ok(Reveal::Payload(columns)) => {
+            if !columns.is_empty() && columns != offer.service_gives {
+                return differs("the service's columns", &columns.join(","), &offer.service_gives.join(","));
+            }
+            Reveal::Payload(Vec::new()).terms()
+        }
+        Ok(kind) => kind.terms(),
+        Err(_) => asked.clone(),
+    };
+    let offered = match offer.reveal.parse() {
+        Ok(Reveal::Payload(_)) => Reveal::Payload(Vec::new()).terms(),
+        _ => offer.reveal.clone(),
+    };
+    if kind == offered { Ok(()) } else { differs("the kind of result", asked, &offer.reveal) }
+}
+
+impl Floor<'_> {
+    /// Refuses terms below the floor of an intersection.
+    pub(super) fn admit(&self, offer: &Offer, job: &Job) -> Result<()> {
+        let refuse = |name, what: String| Err(Error::Parameter { name, what });
+        if self.security == Security::Malicious && job.security == Security::SemiHonest {
+            let what =
+                "the terms protect against a semi-honest service only; say semi-honest if you take that";
+            return refuse("security", what.into());
+        }
+        if let Some(column) = offer.client_gives.iter().find(|column| !self.gives.contains(column)) {
+            let column = shown(column);
+            return refuse("give", format!("the job takes your column {column}; name it if you send it"));
+        }
+        if self.post_quantum {
+            for protocol in job.protocol.candidates() {
+                tacit::catalogue::require_post_quantum(protocol)?;
+            }
+            tacit::catalogue::require_post_quantum(&offer.base_ot)?;
+        }
+        let rows = matches!(job.reveal, Reveal::Rows | Reveal::Payload(_));
+        let what = match terms::learns(&offer.result) {
+            Some(Learns::Me) => "the service would get the result, and you nothing",
+            Some(Learns::Both) if rows => "the service would learn which rows match",
+            _ => return self.pinned(offer),
+        };
+        if self.unattended {
+            return refuse("result", format!("{what}; name who gets the result if you accept that unseen"));
+        }
+        self.pinned(offer)
+    }
+
+    /// Refuses other terms than those that were reviewed, and a service with more keys than are taken.
+    pub(super) fn pinned(&self, offer: &Offer) -> Result<()> {
+        let found = offer.hash()?;
+        if let Some(expected) = self.terms
+            && found != expected
+        {
+            return Err(Error::Peer(format!(
+                "the service's terms changed (their hash is {}, expected {}); review them, and name the new hash",
+                hex(&found),
+                hex(&expected)
+            )));
+        }
+        self.sized(offer.service_keys)
+    }
+
+    /// Refuses a service with more keys than are taken.
+    pub(super) fn sized(&self, keys: u64) -> Result<()> {
+        bounded(self.most_service_keys, keys)
+    }
+}
+
+/// Refuses a service with more distinct keys than `most`.
+pub(super) fn bounded(most: Option<u64>, keys: u64) -> Result<()> {
+    match most {
+        Some(most) if keys > most => Err(Error::Peer(format!(
+            "the service has {keys} distinct keys (accepted: up to {most}); raise the bound if that is expected"
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,125 @@
+//! Services that offer something else than what was asked for, and users who do not look.
+
+use super::{Ask, Floor, agreement, ask};
+use crate::json::hex;
+use crate::terms::Offer;
+use crate::tests::{id, offer};
+use crate::wire::{self, Message};
+use tacit::Security;
+use tacit::net::{self, Identity, Listener, Options, Protection, Session, Tls};
+
+fn asked(reveal: Option<&str>, result: Option<&str>) -> Ask {
+    Ask {
+        job: "match".into(),
+        reveal: reveal.map(str::to_owned),
+        result: result.map(str::to_owned),
+        key: None,
+    }
+}
+
+/// What came of a request to a service that offers this, whatever it is asked.
+fn offered(request: &Ask, change: impl FnOnce(&mut Offer) + Send + 'static) -> tacit::Result<super::Offered> {
+    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let by = |agreement, own: &Identity, peer: &Identity| {
+        Options::new(agreement, Protection::Tls(Tls::pinned(own, peer.public()).unwrap()))
+    };
+    let service = by(wire::agreement("service", "client"), &alice, &bob);
+    let thread = std::thread::spawn(move || {
+        let mut session: Session = listener.accept(&service).unwrap();
+        wire::receive(session.channel(), wire::PROMPT).unwrap();
+        let mut offer = offer(&hex(&session.id().0[..16]));
+        change(&mut offer);
+        wire::send(session.channel(), &Message::Offer(Box::new(offer))).unwrap();
+        // Whatever the client says to that, or that it leaves.
+        let _ = wire::receive(session.channel(), wire::PROMPT);
+    });
+    let session = net::connect(&address, &by(agreement(), &bob, &alice)).unwrap();
+    let got = ask(session, request, &bob);
+    if got.is_err() {
+        thread.join().unwrap();
+    }
+    got
+}
+
+#[test]
+fn an_offer_of_another_run_than_the_one_that_was_asked_for_is_rejected() {
+    let fails = |request: &Ask, word: &str, change: fn(&mut Offer)| {
+        let error = offered(request, change).err().unwrap().to_string();
+        assert!(error.contains("not what was asked for") && error.contains(word), "{error}");
+    };
+    let to_client = asked(None, Some("client"));
+    fails(&to_client, "who gets", |offer| offer.result = "service".into());
+    fails(&to_client, "who gets", |offer| offer.result = "both".into());
+    let rows = asked(Some("rows"), None);
+    fails(&rows, "the kind", |offer| offer.reveal = "payload".into());
+    fails(&rows, "the kind", |offer| offer.reveal = "count".into());
+    let sum = asked(Some("sum:amount"), None);
+    fails(&sum, "the kind", |offer| offer.reveal = "sum:age".into());
+    let columns = asked(Some("payload:amount,age"), None);
+    fails(&columns, "columns", |offer| {
+        (offer.reveal, offer.service_gives) = ("payload".into(), vec!["amount".into()]);
+    });
+    fails(&columns, "the kind", |offer| offer.service_gives = vec!["amount".into(), "age".into()]);
+    // What was asked for, and what was left open.
+    let same: fn(&mut Offer) = |offer| {
+        (offer.reveal, offer.service_gives) = ("payload".into(), vec!["amount".into(), "age".into()]);
+    };
+    for request in [&columns, &asked(Some("payload"), Some("client")), &asked(None, None)] {
+        offered(request, same).unwrap().decline().unwrap();
+    }
+}
+
+/// A policy whose result was turned to the service, met by a command of a scheduler.
+#[test]
+fn unattended_requests_reject_what_only_the_service_gains_by() {
+    let floor = |unattended, most, terms| Floor {
+        security: Security::SemiHonest,
+        gives: &[],
+        post_quantum: false,
+        most_service_keys: most,
+        terms,
+        unattended,
+    };
+    let admit = |change: fn(&mut Offer), floor: Floor<'_>| {
+        let offered = offered(&asked(None, None), change).unwrap();
+        let done = offered.admit(&offered.job(&id()).unwrap(), &floor);
+        offered.decline().unwrap();
+        done
+    };
+    let cases: [(fn(&mut Offer), bool); 4] = [
+        (|offer| offer.result = "service".into(), false),
+        (|offer| offer.result = "both".into(), false),
+        (
+            |offer| {
+                (offer.reveal, offer.result, offer.security) =
+                    ("count".into(), "service".into(), "semi-honest".into())
+            },
+            false,
+        ),
+        (|_| (), true),
+    ];
+    for (change, is_taken) in cases {
+        assert_eq!(admit(change, floor(true, None, None)).is_ok(), is_taken);
+        assert!(admit(change, floor(false, None, None)).is_ok(), "somebody looks, or named the side");
+    }
+    // The service's set is bounded by the client too.
+    assert!(admit(|_| (), floor(true, Some(40), None)).is_ok());
+    let error = admit(|_| (), floor(true, Some(39), None)).unwrap_err().to_string();
+    assert!(error.contains("up to 39"), "{error}");
+    // Terms that were reviewed once: run, budgets and sizes may differ, nothing else may.
+    let reviewed = Some(offer("0").hash().unwrap());
+    assert!(admit(|offer| offer.service_keys = 77, floor(true, None, reviewed)).is_ok());
+    assert!(admit(|offer| offer.left.rows = 1, floor(true, None, reviewed)).is_ok());
+    let changes: [fn(&mut Offer); 4] = [
+        |offer| offer.purpose = Some("another".into()),
+        |offer| offer.min_peer_keys = 1,
+        |offer| offer.service_name = "Mallory".into(),
+        |offer| offer.nfc = false,
+    ];
+    for change in changes {
+        let error = admit(change, floor(true, None, reviewed)).unwrap_err().to_string();
+        assert!(error.contains("terms changed"), "{error}");
+    }
+}
