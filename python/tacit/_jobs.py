@@ -431,6 +431,8 @@ class Session:
         give: str | Sequence[str] = (),
         duplicates: Literal["refuse", "first", "all"] = "refuse",
         min_matches: int = 0,
+        bounds: tuple[int, int] | None = None,
+        result_to_owner: bool = False,
         protocol: str = "auto",
         max_peer_keys: int | None = None,
         max_cell: int | None = None,
@@ -450,6 +452,8 @@ class Session:
                 give=[give] if isinstance(give, str) else list(give),
                 duplicates=duplicates,
                 min_matches=min_matches,
+                bounds=bounds,
+                result_to_owner=result_to_owner,
                 protocol=protocol,
                 max_peer_keys=max_peer_keys,
                 max_cell=max_cell,
@@ -681,6 +685,8 @@ def intersect(
     give: str | Sequence[str] = (),
     duplicates: Literal["refuse", "first", "all"] = "refuse",
     min_matches: int = 0,
+    bounds: tuple[int, int] | None = None,
+    result_to_owner: bool = False,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
     max_cell: int | None = None,
@@ -717,6 +723,12 @@ def intersect(
         What happens where several of our rows to give have one key.
     min_matches:
         The fewest common keys of which a number is told; the protocol holds it.
+    bounds:
+        The least and the most that one key adds to a number; what is outside counts as the nearer of the two, and a
+        key's rows as one number. The same on both sides.
+    result_to_owner:
+        Lets the side whose column it is get the number, which takes `bounds`: by the numbers that it chooses, that
+        side can read up to 64 memberships from one result. The same on both sides.
     protocol:
         ``"auto"``, ``"paxos"`` or ``"vole"``.
     max_peer_keys:
@@ -747,6 +759,8 @@ def intersect(
         give=give,
         duplicates=duplicates,
         min_matches=min_matches,
+        bounds=bounds,
+        result_to_owner=result_to_owner,
         protocol=protocol,
         max_peer_keys=max_peer_keys,
         max_cell=max_cell,

@@ -45,6 +45,8 @@ pub(crate) fn offer(run: &str) -> Offer {
         trim: true,
         case_fold: true,
         min_matches: 0,
+        bounds: None,
+        result_to_owner: false,
         service_keys: 40,
         min_peer_keys: 0,
         max_peer_keys: 1000,
