@@ -96,9 +96,18 @@ impl Offered {
     /// Errors: what is asked beyond that, by the name of its setting.
     pub fn admit(&self, job: &Job, floor: Security, gives: &[String], post_quantum: bool) -> Result<()> {
         let refuse = |name, what: String| Err(Error::Parameter { name, what });
+        // A lower floor is for numbers, which have no stronger form at every size; all else has one.
+        if job.security == Security::SemiHonest && !job.reveal.is_aggregate() {
+            let what = format!(
+                "the offer protects {} only if the service follows the protocol, and services run them against \
+                 malicious peers; decline it, and ask the service why",
+                job.reveal.name()
+            );
+            return refuse("security", what);
+        }
         if floor == Security::Malicious && job.security == Security::SemiHonest {
-            let what =
-                "the terms protect against a semi-honest service alone; say semi-honest if you take that";
+            let what = "the offer protects you only if the service follows the protocol; accept that for numbers \
+                        with semi-honest";
             return refuse("security", what.into());
         }
         if let Some(column) = self.offer.client_gives.iter().find(|column| !gives.contains(column)) {
