@@ -433,6 +433,8 @@ class Session:
         give: str | Sequence[str] = (),
         duplicates: Literal["refuse", "first", "all"] = "refuse",
         min_matches: int = 0,
+        bounds: tuple[int, int] | None = None,
+        result_to_owner: bool = False,
         protocol: str = "auto",
         max_peer_keys: int | None = None,
         max_cell: int | None = None,
@@ -452,6 +454,8 @@ class Session:
                 give=[give] if isinstance(give, str) else list(give),
                 duplicates=duplicates,
                 min_matches=min_matches,
+                bounds=bounds,
+                result_to_owner=result_to_owner,
                 protocol=protocol,
                 max_peer_keys=max_peer_keys,
                 max_cell=max_cell,
@@ -469,6 +473,7 @@ class Session:
         result: Literal["me", "peer", "both"] | None = None,
         reveal: str | None = None,
         give: str | Sequence[str] = (),
+        result_to_owner: bool = False,
         max_peer_keys: int | None = None,
         terms: str | None = None,
         duplicates: Literal["refuse", "first", "all"] = "refuse",
@@ -494,6 +499,7 @@ class Session:
                     1 if on is None or isinstance(on, str) else len(on),
                     gives,
                     unattended=accept is True and result is None,
+                    result_to_owner=result_to_owner or accept is not True,
                     max_peer_keys=max_peer_keys,
                     terms=terms,
                 )
@@ -691,6 +697,8 @@ def intersect(
     give: str | Sequence[str] = (),
     duplicates: Literal["refuse", "first", "all"] = "refuse",
     min_matches: int = 0,
+    bounds: tuple[int, int] | None = None,
+    result_to_owner: bool = False,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
     max_cell: int | None = None,
@@ -727,6 +735,12 @@ def intersect(
         What happens where several of our rows to give have one key.
     min_matches:
         The fewest common keys of which a number is told; the protocol holds it.
+    bounds:
+        The least and the most that one key adds to a number; what is outside counts as the nearer of the two, and a
+        key's rows as one number. The same on both sides.
+    result_to_owner:
+        Lets the side whose column it is get the number, which takes `bounds`: by the numbers that it chooses, that
+        side can read up to 64 memberships from one result. The same on both sides.
     protocol:
         ``"auto"``, ``"paxos"`` or ``"vole"``.
     max_peer_keys:
@@ -757,6 +771,8 @@ def intersect(
         give=give,
         duplicates=duplicates,
         min_matches=min_matches,
+        bounds=bounds,
+        result_to_owner=result_to_owner,
         protocol=protocol,
         max_peer_keys=max_peer_keys,
         max_cell=max_cell,
@@ -776,6 +792,7 @@ def request(
     result: Literal["me", "peer", "both"] | None = None,
     reveal: str | None = None,
     give: str | Sequence[str] = (),
+    result_to_owner: bool = False,
     max_peer_keys: int | None = None,
     terms: str | None = None,
     duplicates: Literal["refuse", "first", "all"] = "refuse",
@@ -804,6 +821,9 @@ def request(
         are rejected.
     result, reveal:
         As for :func:`intersect`, if the job leaves them open. An offer of anything else is rejected.
+    result_to_owner:
+        With ``accept=True``: accepts that the owner of a column gets the number that is made of it, and can read from
+        it which keys match.
     max_peer_keys:
         The most distinct keys that the service may have.
     terms:
@@ -832,6 +852,7 @@ def request(
         result=result,
         reveal=reveal,
         give=give,
+        result_to_owner=result_to_owner,
         max_peer_keys=max_peer_keys,
         terms=terms,
         duplicates=duplicates,

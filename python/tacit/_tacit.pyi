@@ -128,6 +128,7 @@ class Offered:
         give: list[str],
         *,
         unattended: bool,
+        result_to_owner: bool = False,
         max_peer_keys: int | None = None,
         terms: str | None = None,
     ) -> None: ...
@@ -157,6 +158,8 @@ def intersect(
     give: list[str] = ...,
     duplicates: str = "refuse",
     min_matches: int = 0,
+    bounds: tuple[int, int] | None = None,
+    result_to_owner: bool = False,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
     max_cell: int | None = None,

@@ -256,7 +256,7 @@ impl Party {
                     tacit::Security::Malicious => sorted::aggregate,
                     tacit::Security::SemiHonest => circuit::aggregate,
                 };
-                let outcome = aggregate(channel, prg, elements, reveal, 1, options, told)?;
+                let outcome = aggregate(channel, prg, elements, reveal, 1.into(), options, told)?;
                 let (rows, total) = (*common, i128::from(*common) * (i128::from(*common) - 1) / 2);
                 outcome.result.is_none_or(|result| match result {
                     Aggregate::Withheld => false,

@@ -188,7 +188,8 @@ fn reveal(
                 (_, Party::First) => circuit::Reveal::Sum(circuit::Of::Mine(&column)),
                 _ => circuit::Reveal::Sum(circuit::Of::Peers),
             };
-            let outcome = circuit::aggregate(channel, prg, elements, reveal, 10, options, progress).unwrap();
+            let outcome =
+                circuit::aggregate(channel, prg, elements, reveal, 10.into(), options, progress).unwrap();
             outcome.result.map(|result| match result {
                 circuit::Aggregate::Count(count) => count,
                 circuit::Aggregate::Sum(sum) => sum as u64,

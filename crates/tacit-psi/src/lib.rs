@@ -12,6 +12,7 @@ mod bch;
 pub mod cuckoo;
 mod equality;
 mod error;
+mod limits;
 mod matching;
 pub mod okvs;
 pub mod oprf;
@@ -25,4 +26,5 @@ pub mod vole_psi;
 mod work;
 
 pub use error::{Error, Result};
+pub use limits::{Bounds, Limits};
 pub use vole_psi::{circuit, payload};

@@ -196,10 +196,12 @@ fn numbers_show_nothing_of_what_is_common() {
                         let quiet = &mut |_, _, _| ();
                         match security {
                             Security::SemiHonest => {
-                                circuit::aggregate(channel, prg, set, reveal, 3, options, quiet).unwrap();
+                                circuit::aggregate(channel, prg, set, reveal, 3.into(), options, quiet)
+                                    .unwrap();
                             }
                             Security::Malicious => {
-                                sorted::aggregate(channel, prg, set, reveal, 3, options, quiet).unwrap();
+                                sorted::aggregate(channel, prg, set, reveal, 3.into(), options, quiet)
+                                    .unwrap();
                             }
                         }
                     })

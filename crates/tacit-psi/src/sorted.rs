@@ -37,7 +37,7 @@ pub use program::{KEY_BITS, ROWS_LOG2};
 use crate::circuit::{Outcome, Reveal, check_column};
 use crate::paxos::{Hello, Learns, Options, Phase, Progress};
 use crate::terms::{Terms, Wire, bound_terms};
-use crate::{Error, Result, work};
+use crate::{Bounds, Error, Limits, Result, work};
 use program::{Aggregation, Layout};
 use tacit_2pc::authenticated::buckets::{self, Level};
 use tacit_2pc::authenticated::{Demand, Session};
@@ -50,8 +50,8 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "sorted";
-const DOMAIN: &str = "tacit-psi sorted v1";
-const ANNOUNCED: Wire = Wire { name: NAME, magic: *b"tacit-psi sort-1", most: MAX_ELEMENTS };
+const DOMAIN: &str = "tacit-psi sorted v2";
+const ANNOUNCED: Wire = Wire { name: NAME, magic: *b"tacit-psi sort-2", most: MAX_ELEMENTS };
 /// The most elements a set may have: some 54 million AND gates, forty seconds and 5 GB.
 pub const MAX_ELEMENTS: usize = 1 << 14;
 /// The most rows with a number that a column may have.
@@ -66,14 +66,12 @@ fn prefix(sizes: [usize; 2]) -> usize {
 /// AND gates of a run with so many keys on the two sides, each at most [`MAX_ELEMENTS`]; of a sum or a mean,
 /// the first side's column.
 pub fn ands(sizes: [usize; 2], reveal: &Reveal<'_>) -> u64 {
-    let kind = reveal.terms(Party::First, 0).kind;
-    Layout { sizes, prefix: prefix(sizes), kind, owner: 0, min_matches: 0 }.ands()
+    Layout::of(sizes, &reveal.terms(Party::First, Limits::default())).ands()
 }
 
 /// Input bits of the two sides.
 pub fn input_bits(sizes: [usize; 2], reveal: &Reveal<'_>) -> [u64; 2] {
-    let kind = reveal.terms(Party::First, 0).kind;
-    let layout = Layout { sizes, prefix: prefix(sizes), kind, owner: 0, min_matches: 0 };
+    let layout = Layout::of(sizes, &reveal.terms(Party::First, Limits::default()));
     [0, 1].map(|side| layout.input_bits(side) as u64)
 }
 
@@ -100,7 +98,7 @@ fn log2_factorial(n: f64) -> f64 {
 }
 
 /// Reveals `reveal` of the intersection of `elements` with the peer's set to whom `options.learns` names, if
-/// at least `min_matches` common elements count, else that it is withheld.
+/// at least `limits.min_matches` common elements count, else that it is withheld.
 ///
 /// As [`circuit::aggregate`](crate::circuit::aggregate), against malicious peers, with at most
 /// [`MAX_ELEMENTS`] elements a side and [`MOST_ROWS`] rows. Errors: the caller's, disagreement, those of the
@@ -110,7 +108,7 @@ pub fn aggregate<E: AsRef<[u8]>>(
     prg: &mut Prg,
     elements: &[E],
     reveal: Reveal<'_>,
-    min_matches: u64,
+    limits: Limits,
     options: &Options<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome> {
@@ -129,11 +127,18 @@ pub fn aggregate<E: AsRef<[u8]>>(
         ));
     }
     let me = channel.party();
-    let terms = reveal.terms(me, min_matches);
+    let clipped = reveal.own().zip(limits.bounds).map(|(column, bounds)| column.clipped(bounds));
+    let reveal = clipped.as_ref().map_or(reveal, |column| reveal.with(column));
+    if reveal.own().is_some_and(|column| !column.fits(Bounds::WIDEST)) {
+        return Err(Error::Usage(
+            "the numbers of one key add up to more than 64 bits hold; give smaller ones, or bounds",
+        ));
+    }
+    let terms = reveal.terms(me, limits);
     let (hellos, peer_terms) = terms.announce(channel, &ANNOUNCED, elements.len(), options)?;
     let peer_elements = hellos[1].elements;
     if elements.is_empty() || peer_elements == 0 {
-        let result = (options.learns != Learns::Peer).then(|| reveal.read(min_matches == 0, 0, 0));
+        let result = (options.learns != Learns::Peer).then(|| reveal.read(limits.min_matches == 0, 0, 0));
         return Ok(Outcome { result, peer_elements, protocol: NAME });
     }
     let run = Run::new(me, &hellos, &terms);
@@ -215,9 +220,7 @@ impl Run {
         if side == 1 {
             sizes.swap(0, 1);
         }
-        let owner = (terms.owner == Some(Party::Second)) as usize;
-        let Terms { kind, min_matches, .. } = *terms;
-        Run { layout: Layout { sizes, prefix: prefix(sizes), kind, owner, min_matches }, role, side }
+        Run { layout: Layout::of(sizes, terms), role, side }
     }
 
     /// The hashed elements, ascending, each with its place among them.

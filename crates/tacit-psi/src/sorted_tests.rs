@@ -16,7 +16,12 @@ fn options(learns: Learns, base: &dyn BaseOt) -> Options<'_> {
 type Entries = Vec<(u128, i128, u64)>;
 
 fn layout(kind: Kind, owner: usize, sizes: [usize; 2], min_matches: u64) -> Layout {
-    Layout { sizes, prefix: prefix(sizes), kind, owner, min_matches }
+    Layout { sizes, prefix: prefix(sizes), kind, owner, limits: min_matches.into() }
+}
+
+fn within(least: i64, most: i64, layout: Layout) -> Layout {
+    let bounds = Some(Bounds::new(least, most).unwrap());
+    Layout { limits: Limits { bounds, ..layout.limits }, ..layout }
 }
 
 fn bits(layout: &Layout, side: usize, entries: &Entries) -> Vec<bool> {
@@ -59,7 +64,7 @@ fn entries(sizes: [usize; 2], common: usize, prg: &mut Prg) -> [Entries; 2] {
             .map(|key| match prg.below(4) {
                 0 => (key, 0, 0),
                 1 => (key, i128::from(i64::MIN), 1),
-                2 => (key, -(1 << 82), 1 << 19),
+                2 => (key, i128::from(i64::MAX), 1 << 19),
                 _ => (key, i128::from(prg.u64() as i64), 1 + prg.below(9)),
             })
             .collect()
@@ -74,28 +79,65 @@ fn the_circuit_is_a_join_at_all_sizes() {
     for sizes in few.chain(many) {
         let most = sizes[0].min(sizes[1]);
         for common in HashSet::from([0, 1, most / 2, most]) {
-            let mut sides = entries(sizes, common, &mut prg);
-            // Their sum would not fit: an honest column has 2^20 rows at most.
-            let mut large = 0;
-            for of in sides.iter_mut().flatten() {
-                large += u32::from(of.2 == 1 << 19);
-                if large > 1 && of.2 == 1 << 19 {
-                    (of.1, of.2) = (-7, 2);
-                }
-            }
+            let sides = entries(sizes, common, &mut prg);
             for (kind, owner) in [(Kind::Count, 0), (Kind::Sum, 0), (Kind::Mean, 1)] {
                 let layout = layout(kind, owner, sizes, 0);
                 let (counts, first, second) = join(&layout, &sides);
                 assert_eq!(clear(layout, &sides), Some((true, first, second)), "{layout:?} {common}");
-                let exactly = Layout { min_matches: counts, ..layout };
+                let exactly = Layout { limits: counts.into(), ..layout };
                 assert_eq!(clear(exactly, &sides), Some((true, first, second)), "{exactly:?}");
                 for least in [counts + 1, u64::MAX] {
-                    let more = Layout { min_matches: least, ..layout };
+                    let more = Layout { limits: least.into(), ..layout };
                     assert_eq!(clear(more, &sides), Some((false, 0, 0)), "{more:?}");
                 }
             }
         }
     }
+}
+
+/// Bounds of every width, those that are a power of two wide and those that are not.
+const BOUNDS: [(i64, i64); 7] =
+    [(0, 0), (-3, 4), (-3, 5), (0, 1), (100, 1 << 40), (i64::MIN, -1), (i64::MIN + 1, i64::MAX)];
+
+#[test]
+fn the_circuit_adds_up_what_is_within_bounds() {
+    let mut prg = Prg::from_seed(tacit_crypto::Block::new(7));
+    for ((least, most), kind, owner) in BOUNDS.iter().flat_map(|&(least, most)| {
+        [(Kind::Sum, 0), (Kind::Mean, 1)].map(|(kind, owner)| ((least, most), kind, owner))
+    }) {
+        let mut sides = entries([31, 33], 17, &mut prg);
+        let layout = within(least, most, layout(kind, owner, [31, 33], 0));
+        for of in sides.iter_mut().flatten().filter(|of| of.2 > 0) {
+            (of.1, of.2) = (layout.bounds().clip(of.1).into(), 1);
+        }
+        let (_, first, second) = join(&layout, &sides);
+        assert_eq!(clear(layout, &sides), Some((true, first, second)), "{layout:?}");
+    }
+}
+
+/// A cheating owner enters any bits: numbers above the most are not added and do not count, and no sum of rows
+/// or numbers wraps around.
+#[test]
+fn what_an_owner_enters_is_within_bounds_or_does_not_count() {
+    let mut prg = Prg::from_seed(tacit_crypto::Block::new(8));
+    let [set, other] = entries([9, 9], 9, &mut prg);
+    let ones = |layout: &Layout| {
+        let keys = bits(&Layout { kind: Kind::Count, ..*layout }, 0, &set);
+        let numbers = std::iter::repeat_n(true, layout.payload(0) * set.len());
+        keys.into_iter().chain(numbers).chain(bits(layout, 1, &other))
+    };
+    let open = |layout: Layout| {
+        let inputs: Vec<[u64; 1]> = ones(&layout).map(|bit| [bit as u64]).collect();
+        let plan = ProgramPlan::new(Aggregation::new(layout), Order::Layered);
+        layout.read(plan.evaluate_words(&inputs).iter().map(|word| word[0] & 1 == 1))
+    };
+    let widest = 9 * i128::from(i64::MAX);
+    assert_eq!(open(layout(Kind::Sum, 0, [9, 9], 9)), Some((true, widest, 0)));
+    assert_eq!(open(layout(Kind::Mean, 0, [9, 9], 9)), Some((true, widest, 9 * ((1 << 21) - 1))));
+    assert_eq!(open(within(-3, 4, layout(Kind::Mean, 0, [9, 9], 9))), Some((true, 36, 9)));
+    // Fifteen is entered where twelve is the most.
+    assert_eq!(open(within(-4, 8, layout(Kind::Sum, 0, [9, 9], 0))), Some((true, 0, 0)));
+    assert_eq!(open(within(-4, 8, layout(Kind::Sum, 0, [9, 9], 1))), Some((false, 0, 0)));
 }
 
 #[test]
@@ -106,11 +148,12 @@ fn gates_are_as_many_as_is_said() {
         ([256, 255], Kind::Sum),
         ([90, 64], Kind::Mean),
     ] {
-        let layout = layout(kind, 0, sizes, 1);
-        let mut plan = ProgramPlan::new(Aggregation::new(layout), Order::Layered);
-        while plan.next_window().is_some() {}
-        let (made, said) = (plan.ands() as f64, layout.ands() as f64);
-        assert!((made / said - 1.0).abs() < 0.02, "{layout:?}: {made} made, {said} said");
+        for layout in [layout(kind, 0, sizes, 1), within(0, 1000, layout(kind, 0, sizes, 1))] {
+            let mut plan = ProgramPlan::new(Aggregation::new(layout), Order::Layered);
+            while plan.next_window().is_some() {}
+            let (made, said) = (plan.ands() as f64, layout.ands() as f64);
+            assert!((made / said - 1.0).abs() < 0.02, "{layout:?}: {made} made, {said} said");
+        }
     }
     // What the documents say of 2^12 keys a side.
     let said = layout(Kind::Count, 0, [1 << 12; 2], 0).ands() as f64 / 1e6;
@@ -209,14 +252,22 @@ fn party(
         Kind::Mean => Reveal::Mean(of),
         _ => Reveal::Count,
     };
-    aggregate(channel, &mut Prg::from_os(), &elements, reveal, min_matches, &options, &mut |_, _, _| ())
+    aggregate(
+        channel,
+        &mut Prg::from_os(),
+        &elements,
+        reveal,
+        min_matches.into(),
+        &options,
+        &mut |_, _, _| (),
+    )
 }
 
 const BOTH: [Learns; 2] = [Learns::Both; 2];
 
 /// Rows of a set's elements, several of some, none of others, nulls among them.
 fn rows(set: &[u64]) -> Vec<(u32, Option<i64>)> {
-    let number = |element: u64| (element % 5 != 1).then_some((element as i64 - 40) << (element % 57));
+    let number = |element: u64| (element % 5 != 1).then_some((element as i64 - 40) << (element % 50));
     (0..set.len() as u32)
         .flat_map(|at| (0..[1, 2, 0, 1][at as usize % 4]).map(move |_| at))
         .map(|at| (at, number(set[at as usize])))
@@ -303,7 +354,7 @@ fn a_peer_whose_list_is_no_set_has_cheated() {
         memory::run(
             |channel| party(channel, &[1, 2, 3], &[], (Kind::Count, Party::First, BOTH, 0)),
             |channel| {
-                let terms = Reveal::Count.terms(Party::Second, 0);
+                let terms = Reveal::Count.terms(Party::Second, Limits::default());
                 let base = base::default();
                 let options = options(Learns::Both, &*base);
                 let prg = &mut Prg::from_os();
@@ -332,7 +383,7 @@ fn a_coin_other_than_the_one_committed_to_is_caught() {
         |channel| party(channel, &[1], &[], (Kind::Count, Party::First, BOTH, 0)).err(),
         |channel| {
             let base = base::default();
-            let terms = Reveal::Count.terms(Party::Second, 0);
+            let terms = Reveal::Count.terms(Party::Second, Limits::default());
             let _ = terms.announce(channel, &ANNOUNCED, 1, &options(Learns::Both, &*base));
             // The second party cannot cheat here: it sends its coin before it sees the first's.
             let _ = channel.send(&[7; 32]);
@@ -342,7 +393,7 @@ fn a_coin_other_than_the_one_committed_to_is_caught() {
     let (_, caught) = memory::run(
         |channel| {
             let base = base::default();
-            let terms = Reveal::Count.terms(Party::First, 0);
+            let terms = Reveal::Count.terms(Party::First, Limits::default());
             let _ = terms.announce(channel, &ANNOUNCED, 1, &options(Learns::Both, &*base));
             let (commitment, opening) = commit(&[0; 32], &[1; 32], &mut Prg::from_os());
             let _ = channel.send(&commitment.0);

@@ -1,10 +1,11 @@
 //! What two parties say before they compute on what they have in common: their sizes, and what is revealed.
 
+use crate::limits::{Bounds, Limits};
 use crate::paxos::{Hello, Options};
 use crate::{Error, Result};
 use tacit_net::{Channel, Party};
 
-const TERMS: usize = 16;
+const TERMS: usize = 32;
 
 /// Which protocol is announced.
 pub(crate) struct Wire {
@@ -32,7 +33,7 @@ pub(crate) struct Terms {
     pub(crate) owner: Option<Party>,
     /// Whether this side gives numbers to share.
     pub(crate) gives: bool,
-    pub(crate) min_matches: u64,
+    pub(crate) limits: Limits,
 }
 
 impl Terms {
@@ -41,7 +42,12 @@ impl Terms {
         bytes[0] = self.kind as u8;
         bytes[1] = self.owner.map_or(0, |owner| 1 + (owner == Party::Second) as u8);
         bytes[2] = self.gives as u8;
-        bytes[8..].copy_from_slice(&self.min_matches.to_le_bytes());
+        bytes[3] = self.limits.bounds.is_some() as u8;
+        bytes[8..16].copy_from_slice(&self.limits.min_matches.to_le_bytes());
+        let [least, most] =
+            self.limits.bounds.map_or([0; 2], |bounds: Bounds| [bounds.least(), bounds.most()]);
+        bytes[16..24].copy_from_slice(&least.to_le_bytes());
+        bytes[24..].copy_from_slice(&most.to_le_bytes());
         bytes
     }
 
@@ -71,10 +77,13 @@ impl Terms {
         if bytes[1] != own[1] {
             return differ("whose column is added up");
         }
-        if bytes[8..] != own[8..] {
+        if bytes[8..16] != own[8..16] {
             return differ("the least number of matches");
         }
-        if bytes[2] > 1 || (gives && self.kind != Kind::Shares) || bytes[3..8] != [0; 5] {
+        if bytes[3] != own[3] || bytes[16..] != own[16..] {
+            return differ("the bounds of a key's number");
+        }
+        if bytes[2] > 1 || (gives && self.kind != Kind::Shares) || bytes[4..8] != [0; 4] {
             return differ("the other side runs another protocol or version");
         }
         Ok(([hello, theirs], Terms { gives, ..*self }))

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tacit::job::Ran;
 use tacit::job::psi::{
-    Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
+    Bounds, Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
 };
 use tacit_data::columnar::Texts;
 use tacit_data::csv::Options;
@@ -246,7 +246,7 @@ impl Rows {
 /// Runs an intersection; returns what it gave as a dictionary.
 #[pyfunction]
 #[pyo3(signature = (peer, keys, *, result="me", reveal="rows", give=Vec::new(), duplicates="refuse", min_matches=0,
-    protocol="auto", max_peer_keys=None, max_cell=None, progress=None))]
+    bounds=None, result_to_owner=false, protocol="auto", max_peer_keys=None, max_cell=None, progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub(crate) fn intersect<'py>(
     py: Python<'py>,
@@ -257,6 +257,8 @@ pub(crate) fn intersect<'py>(
     give: Vec<String>,
     duplicates: &str,
     min_matches: u64,
+    bounds: Option<(i64, i64)>,
+    result_to_owner: bool,
     protocol: &str,
     max_peer_keys: Option<u64>,
     max_cell: Option<u64>,
@@ -274,6 +276,8 @@ pub(crate) fn intersect<'py>(
         return Err(fault::usage(py, format!("protocol is one of {names}")));
     };
     let (kind, duplicates) = reveal::kinds(py, reveal, duplicates)?;
+    let bounds = bounds.map(|(least, most)| Bounds::new(least, most)).transpose();
+    let bounds = bounds.map_err(|_| fault::usage(py, "bounds are (least, most), the lower one first"))?;
     let job = Job {
         protocol,
         key: Some(keys.spec.clone()),
@@ -282,6 +286,8 @@ pub(crate) fn intersect<'py>(
         reveal: kind,
         give,
         min_matches,
+        bounds,
+        result_to_owner,
         ..Job::new(learns, peer.security)
     };
     job.check().map_err(|error| fault::raise(py, &error))?;

@@ -90,16 +90,18 @@ impl Offered {
     }
 
     /// Refuses terms below what the caller takes: `columns` is the number of our key columns, `give` the
-    /// columns that may go into the result, `max_peer_keys` the most keys that the service may have, and
+    /// columns that may go into the result, `max_peer_keys` the most keys that the service may have,
+    /// `result_to_owner` whether the owner of a column may get what is made of it, and
     /// `terms` the hash of terms that were reviewed; `unattended` where nobody looks at the terms and nobody
     /// named who gets the result.
-    #[pyo3(signature = (columns, give, *, unattended, max_peer_keys=None, terms=None))]
+    #[pyo3(signature = (columns, give, *, unattended, result_to_owner=false, max_peer_keys=None, terms=None))]
     fn admit(
         &self,
         py: Python<'_>,
         columns: usize,
         give: Vec<String>,
         unattended: bool,
+        result_to_owner: bool,
         max_peer_keys: Option<u64>,
         terms: Option<&str>,
     ) -> PyResult<()> {
@@ -109,6 +111,7 @@ impl Offered {
         let floor = Floor {
             security: self.floor,
             gives: &give,
+            result_to_owner,
             post_quantum: self.post_quantum,
             most_service_keys: max_peer_keys,
             terms: hash.transpose()?,

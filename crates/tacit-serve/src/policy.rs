@@ -22,8 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
-use tacit::job::psi::{self, Duplicates, Learns, Protocol, Reveal};
+use tacit::job::psi::{self, Bounds, Duplicates, Learns, Protocol, Reveal, owner};
 use tacit::net::{Identity, Protection, PublicKey, PublicKeys, Tls};
+use tacit::psi::sorted;
 use tacit::{Error, Result, Security};
 use toml::de::DeTable;
 
@@ -184,6 +185,10 @@ pub struct Job {
     pub max_cell: u64,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
+    /// The least and the most that one key adds to a number.
+    pub bounds: Option<Bounds>,
+    /// Whether the owner of a column gets what is made of it.
+    pub result_to_owner: bool,
     /// By which protocol.
     pub protocol: Protocol,
     /// The least security.
@@ -200,10 +205,10 @@ impl Job {
     /// The run of `reveal` with the result to `learns`, as the service plays it; `asked` are the columns that
     /// the peer asks for.
     ///
-    /// Numbers over all common keys run against semi-honest peers, at any size; everything else runs against
-    /// malicious ones, whatever [`security`](Self::security) says.
+    /// Numbers over all common keys run at the level of [`security`](Self::security); everything else runs against
+    /// malicious peers.
     pub fn run(&self, source: &Source, reveal: &Reveal, learns: Learns, asked: &[String]) -> psi::Job {
-        let security = if reveal.is_aggregate() { Security::SemiHonest } else { Security::Malicious };
+        let security = if reveal.is_aggregate() { self.security } else { Security::Malicious };
         let give = match reveal {
             Reveal::Payload(_) if learns != Learns::Me => asked.to_vec(),
             _ => reveal
@@ -220,6 +225,8 @@ impl Job {
             reveal: reveal.clone(),
             give,
             min_matches: if reveal.is_aggregate() { self.min_matches } else { 0 },
+            bounds: self.bounds.filter(|_| reveal.column().is_some()),
+            result_to_owner: self.result_to_owner && reveal.column().is_some(),
             security,
             key: Some(source.key.clone()),
             most_peer_keys: Some(self.max_peer_keys),
@@ -605,6 +612,14 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     let max_peer_keys = section.wanted_number("max_peer_keys", 1..=psi::MAX_ELEMENTS as u64);
     let max_cell = section.number("max_cell", 64..=psi::MAX_SEALED as u64).unwrap_or(psi::USUAL_KEY);
     let min_matches = section.number("min_matches", 0..=MANY).unwrap_or(0);
+    let bounds = section.text("bounds").and_then(|At { value, at }| match owner::bounds(&value) {
+        Ok(bounds) => Some(bounds),
+        Err(what) => {
+            section.fault(at, format!("`bounds`: {what}"));
+            None
+        }
+    });
+    let result_to_owner = section.yes("result_to_owner", false);
     let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
     let protocol = section.text("protocol").and_then(|said| word(section, "protocol", &said, &protocols));
     let levels = [("malicious", Security::Malicious), ("semi-honest", Security::SemiHonest)];
@@ -625,6 +640,8 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
         max_peer_keys: max_peer_keys?,
         max_cell,
         min_matches,
+        bounds,
+        result_to_owner,
         protocol: protocol.unwrap_or_default(),
         security,
         post_quantum,
@@ -641,19 +658,25 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     Some(job)
 }
 
+/// The most keys of a side in a number against a malicious client.
+const SORTED_KEYS: u64 = sorted::MAX_ELEMENTS as u64;
+
 /// Notes what does not go together with a kind of result.
 fn together(section: &mut Section<'_, '_, '_>, job: &Job, source: &Source, kind: &At<Reveal>) {
     let (name, at) = (kind.value.name(), kind.at);
-    if kind.value.is_aggregate() && job.security == Security::Malicious {
-        let what =
-            format!("{name} is for peers that keep to the protocol: it needs `security = \"semi-honest\"`");
+    let strict = kind.value.is_aggregate() && job.security == Security::Malicious;
+    if strict && job.max_peer_keys > SORTED_KEYS {
+        let what = format!(
+            "{name} takes {SORTED_KEYS} keys a side at most against a malicious client: lower `max_peer_keys`, or \
+             set `security = \"semi-honest\"`, which charges every run with all keys of the source"
+        );
         section.fault(at, what);
     }
     if kind.value.is_aggregate() && source.aggregate_runs == 0 {
         let what = format!("{name} needs a budget: `aggregate_runs` in [sources.{}]", job.source);
         section.fault(at, what);
     }
-    let reveals = job.result.iter().any(|learns| *learns != Learns::Me) && !kind.value.is_aggregate();
+    let reveals = job.result.iter().any(|learns| *learns != Learns::Me);
     if reveals && source.rows_in_total == 0 {
         let what = format!("{name} to the peer needs a budget: `rows_in_total` in [sources.{}]", job.source);
         section.fault(at, what);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tacit::catalogue::OPRF;
 use tacit::data::records::{KeySpec, Normalisation};
-use tacit::job::psi::{Job, Learns, Protocol, Reveal};
+use tacit::job::psi::{Job, Learns, Protocol, Reveal, owner};
 use tacit::job::tags;
 use tacit::net::{Agreement, PublicKey, shown};
 use tacit::{Error, Result, Security, security_name};
@@ -120,6 +120,12 @@ pub struct Offer {
     pub case_fold: bool,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
+    /// The least and the most that one key adds to a number: `LEAST..MOST`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<String>,
+    /// Whether the owner of a column gets what is made of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub result_to_owner: bool,
     /// The service's distinct keys, [`rounded`]; how many they are is told when the run is charged.
     pub service_keys: u64,
     /// The least and the most distinct keys that the client may have.
@@ -213,6 +219,7 @@ impl Offer {
         let reveal: Reveal = self.reveal.parse().map_err(|_| odd("the kind of result"))?;
         let reveal =
             if matches!(reveal, Reveal::Payload(_)) { Reveal::Payload(asks.clone()) } else { reveal };
+        let bounds = self.bounds.as_deref().map(owner::bounds);
         let protocol = Protocol::named(&self.protocol);
         let levels = [Security::Malicious, Security::SemiHonest];
         let security = levels.into_iter().find(|level| security_name(*level) == self.security);
@@ -231,6 +238,8 @@ impl Offer {
             reveal,
             give: gives.clone(),
             min_matches: self.min_matches,
+            bounds: bounds.transpose().map_err(|_| odd("the bounds of a number"))?,
+            result_to_owner: self.result_to_owner,
             security: security.ok_or_else(|| odd("the security"))?,
             key: Some(KeySpec { normalisation, ..key.clone() }),
             most_peer_keys: Some(match side {
@@ -345,6 +354,17 @@ impl Offer {
         lines.extend(gives(&client, &self.client_gives));
         if self.min_matches > 0 {
             lines.push(format!("the number is withheld below {} matching keys", self.min_matches));
+        }
+        if let Some(bounds) = &self.bounds {
+            lines.push(format!(
+                "each key adds a number within {}; others count as the nearer bound",
+                shown(bounds)
+            ));
+        }
+        if self.result_to_owner {
+            lines.push(
+                "the owner of the column gets the number too, and can read matching keys from it".to_owned(),
+            );
         }
         let Left { runs_today, rows, aggregates } = self.left;
         lines.push(match self.publication {

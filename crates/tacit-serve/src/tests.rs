@@ -17,10 +17,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tacit::Security;
 use tacit::data::csv::Options as Dialect;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
-use tacit::job::psi::Own;
+use tacit::job::psi::{self, Own};
 use tacit::job::tags;
 use tacit::net::{self, Identity, Limits, Options, Protection, Session, Tls};
 use tacit::sealed::FileKey;
@@ -47,6 +48,8 @@ pub(crate) fn offer(run: &str) -> Offer {
         trim: true,
         case_fold: true,
         min_matches: 0,
+        bounds: None,
+        result_to_owner: false,
         service_keys: 40,
         min_peer_keys: 0,
         max_peer_keys: 1000,
@@ -337,7 +340,9 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
         ("source = \"table\"", "source = \"tables\"", "no [sources.tables]"),
         ("allow = [\"bob\"]", "allow = [\"eve\"]", "no [peers.eve]"),
         ("reveal = [\"rows\"]", "reveal = [\"all\"]", "give one of rows"),
-        ("reveal = [\"rows\"]", "reveal = [\"count\"]", "semi-honest"),
+        ("reveal = [\"rows\"]", "reveal = [\"max:id\"]", "semi-honest"),
+        ("runs_a_day = 9", "runs_a_day = 9\nbounds = \"7..3\"", "7 is above 3"),
+        ("runs_a_day = 9", "runs_a_day = 9\nresult_to_owner = 1", "true or false"),
         ("reveal = [\"rows\"]", "reveal = [\"sum\"]", "name the column"),
         ("reveal = [\"rows\"]", "reveal = [\"payload\"]", "give"),
         ("result = [\"peer\"]", "result = [\"us\"]", "no `us`"),
@@ -371,6 +376,21 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
             "{to}: {faults:?}"
         );
     }
+    // Numbers go against a malicious client too, up to what the circuit takes, and not to their column's owner.
+    let number = |kind: &str, keys: &str| {
+        let number = good.replace("reveal = [\"rows\"]", kind).replace("max_peer_keys = 1000", keys);
+        Policy::parse(&number, folder.path()).map_err(|faults| faults[0].what.clone())
+    };
+    let count = number("reveal = [\"count\"]", "max_peer_keys = 16384").unwrap();
+    let (job, source) = (&count.jobs["match"], &count.sources["table"]);
+    let run = job.run(source, &job.reveal[0], psi::Learns::Peer, &[]);
+    assert_eq!((run.security, run.reveals_at_most(100_000, 5000).unwrap()), (Security::Malicious, 64));
+    assert_eq!(run.reveals_at_most(100_000, 3).unwrap(), 3);
+    let weaker = psi::Job { security: Security::SemiHonest, ..run };
+    assert_eq!(weaker.reveals_at_most(100_000, 3).unwrap(), 100_000);
+    assert!(number("reveal = [\"count\"]", "max_peer_keys = 16385").unwrap_err().contains("16384"));
+    let theirs = number("reveal = [\"sum:amount\"]", "max_peer_keys = 9").unwrap_err();
+    assert!(theirs.contains("result-to-owner"), "{theirs}");
 }
 
 /// A service that runs in this process.

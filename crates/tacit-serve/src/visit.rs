@@ -26,7 +26,7 @@ use tacit::crypto::fence::fenced;
 use tacit::data::csv::Options;
 use tacit::data::place;
 use tacit::data::table::Source;
-use tacit::job::psi::{self, Own, Owned, Reveal, Revealed};
+use tacit::job::psi::{self, Own, Owned, Reveal, Revealed, owner};
 use tacit::net::{Agreement, Identity, Limits, PublicKey, Session, Stats};
 use tacit::{Error, Result};
 
@@ -360,6 +360,8 @@ impl Visit<'_> {
             trim: normalisation.trim,
             case_fold: normalisation.case_fold,
             min_matches: run.min_matches,
+            bounds: run.bounds.map(owner::written),
+            result_to_owner: run.result_to_owner,
             service_keys,
             min_peer_keys: job.min_peer_keys,
             max_peer_keys: most,

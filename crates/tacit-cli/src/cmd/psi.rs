@@ -56,6 +56,9 @@ gigabyte for 4,096 (--dry-run tells); max, min, over and shares are for --securi
 --min-matches N withholds a number over all common keys unless N keys count. Two ways to abuse them
 remain: padding one's file with keys known to be the other's, and
 running twice with files that differ in one key.
+Whoever chooses a column's numbers and gets what is made of them can read up to 64 memberships from one
+result, so the result goes to the other side: --result-to-owner on both sides, with --bounds that
+leave fewer bits, allows it.
 
 --output - writes to standard output; the result in words then goes to standard error.";
 
@@ -171,6 +174,14 @@ pub(crate) struct Args {
     /// Withholds a number over all common keys unless so many common keys count; both sides must say the same
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_matches: u64,
+    /// The least and the most that one key adds to a sum, mean, max, min or over: what is outside counts as the
+    /// nearer of the two, and a key's rows as one number. Both sides must use the same
+    #[arg(long, value_name = "LEAST..MOST", value_parser = job::owner::bounds, allow_hyphen_values = true)]
+    bounds: Option<job::Bounds>,
+    /// Lets the owner of a column get the number that is made of it, who can choose the column's numbers such
+    /// that the result tells which keys are common; takes --bounds. Both sides must set it
+    #[arg(long)]
+    result_to_owner: bool,
     /// What happens where several rows to give have one key
     #[arg(long, value_enum, default_value = "refuse")]
     duplicates: Several,
@@ -320,6 +331,8 @@ impl Args {
             reveal: self.reveal.clone(),
             give: self.give.clone(),
             min_matches: self.min_matches,
+            bounds: self.bounds,
+            result_to_owner: self.result_to_owner,
             ..Job::new(self.result.into(), self.security.into())
         }
     }

@@ -119,6 +119,10 @@ pub(crate) struct Args {
     /// Accepts a service with up to N distinct keys; without it, any number that it says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_peer_rows: Option<u64>,
+    /// With --yes: accepts that the owner of a column gets the number that is made of it, and can read from it
+    /// which keys match
+    #[arg(long)]
+    result_to_owner: bool,
     /// Accepts only terms with this hash, which --dry-run prints: run, budgets and sizes may differ
     #[arg(long, value_name = "HASH", value_parser = terms_hash)]
     terms: Option<[u8; 32]>,
@@ -360,6 +364,8 @@ impl Args {
         Floor {
             security: self.security.into(),
             gives: &self.give,
+            // Who looks at the terms reads it there.
+            result_to_owner: self.result_to_owner || !self.yes,
             post_quantum: self.post_quantum,
             most_service_keys: self.max_peer_rows,
             terms: self.terms,

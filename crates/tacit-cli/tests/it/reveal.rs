@@ -119,11 +119,14 @@ fn counts_sums_and_means_are_those_of_a_plain_join() {
         let (bench, plain) = bench(shop, insurer);
         let amounts = plain.amounts();
         let sum: i64 = amounts.iter().sum();
+        let counted: BTreeSet<&String> =
+            plain.rows.iter().filter(|row| !row[2].is_empty()).map(|row| &row[1]).collect();
         for (result, converse) in [("both", "both"), ("me", "peer"), ("peer", "me")] {
             let sides = |kind: &'static str| {
+                let more: &[&str] = if kind == "count" || result == "peer" { &[] } else { &TO_OWNER };
                 let shop = with(&["--reveal", kind, "--result", result]);
                 let insurer = with(&["--reveal", kind, "--result", converse]);
-                (shop, insurer)
+                ([&shop[..], more].concat(), [&insurer[..], more].concat())
             };
             let (shop, insurer) = sides("count");
             let (a, b) = run(&bench, &shop, &insurer);
@@ -149,12 +152,59 @@ fn counts_sums_and_means_are_those_of_a_plain_join() {
                     assert!(told.get("sum").is_none() && told.get("mean").is_none());
                     continue;
                 }
-                assert_eq!((&told["sum"], &told["rows"]), (&sum.into(), &amounts.len().into()));
-                let mean = (!amounts.is_empty()).then(|| sum as f64 / amounts.len() as f64);
+                // With bounds a key's rows count as one.
+                let rows = if result == "peer" { amounts.len() } else { counted.len() };
+                assert_eq!((&told["sum"], &told["rows"]), (&sum.into(), &rows.into()));
+                let mean = (rows > 0).then(|| sum as f64 / rows as f64);
                 assert_eq!(told["mean"].as_f64(), mean);
                 assert!(told["warning"].as_str().unwrap().contains("pads its set"), "{told}");
             }
         }
+    }
+}
+
+/// Lets the column's owner get the number too; wider than any amount here.
+const TO_OWNER: [&str; 3] = ["--result-to-owner", "--bounds", "-1000000..1000000"];
+
+/// The owner of a column who gets its sum reads memberships from it by numbers 2^i: refused unless both sides
+/// allow it by name, and then the bounds leave it what was agreed on.
+#[test]
+fn a_number_does_not_go_to_the_owner_of_its_column() {
+    let bench = Bench::new();
+    let rows: String = (0..60).map(|i| format!("user{i}@example.com,{}\n", 1i64 << i)).collect();
+    bench.write("shop.csv", format!("email,amount\n{rows}"));
+    let common: String = (0..90).step_by(2).map(|i| format!("user{i}@example.com\n")).collect();
+    bench.write("insurer.csv", format!("mail\n{common}"));
+    let give = ["--give", "amount"];
+    for (kind, level) in [
+        ("sum:amount", "malicious"),
+        ("mean:amount", "malicious"),
+        ("sum:amount", "semi-honest"),
+        ("max:amount", "semi-honest"),
+        ("min:amount", "semi-honest"),
+        ("over:7:amount", "semi-honest"),
+    ] {
+        let asked = |result| with(&["--reveal", kind, "--security", level, "--result", result]);
+        for (owner, other) in [("me", "peer"), ("both", "both")] {
+            let (a, b) = run(&bench, &[&asked(owner)[..], &give].concat(), &asked(other));
+            a.fails_with(2, &["--result", "--result-to-owner on both sides"]);
+            b.fails_with(2, &["--result", "--result-to-owner on both sides"]);
+        }
+        if !kind.starts_with("over") {
+            let (a, b) =
+                [&give[..], &[]].map(|give| [&asked("both")[..], give, &TO_OWNER[..1]].concat()).into();
+            let (a, b) = run(&bench, &a, &b);
+            a.fails_with(2, &["--bounds LEAST..MOST"]);
+            b.fails_with(2, &["--bounds LEAST..MOST"]);
+        }
+    }
+    // With bounds from 0 to 7 thirty common keys give what five bits and three tell at most.
+    let agreed =
+        with(&["--reveal", "sum:amount", "--result", "both", "--result-to-owner", "--bounds", "0..7"]);
+    let (a, b) = run(&bench, &[&agreed[..], &give].concat(), &agreed);
+    let expected: i64 = (0..60).step_by(2).map(|i| (1i64 << i).min(7)).sum();
+    for said in [a, b] {
+        assert_eq!(object(&said)["sum"], expected);
     }
 }
 
@@ -169,7 +219,7 @@ fn numbers_over_common_keys_go_against_a_malicious_peer() {
     for (kind, counts, result) in [
         ("count", count, "both"),
         ("sum:amount", counted.len(), "peer"),
-        ("mean:amount", counted.len(), "me"),
+        ("mean:amount", counted.len(), "peer"),
     ] {
         for (least, opens) in [(counts, true), (counts + 1, false)] {
             let least = least.to_string();
@@ -228,7 +278,8 @@ fn a_number_is_withheld_below_the_least_number_of_matches() {
     for (kind, give, counts) in [("count", None, common), ("sum:amount", Some("amount"), counted.len())] {
         for (least, opens) in [(counts, true), (counts + 1, false)] {
             let least = least.to_string();
-            let both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+            let mut both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+            both.extend(give.iter().flat_map(|_| TO_OWNER));
             let shop: Vec<&str> =
                 both.iter().copied().chain(give.iter().flat_map(|c| ["--give", c])).collect();
             let (a, b) = run(&bench, &shop, &both);
@@ -399,7 +450,7 @@ fn a_column_that_is_not_given_ends_both_sides_before_secrets_move() {
 #[test]
 fn differences_in_what_is_revealed_are_named_with_both_values() {
     let (bench, _) = bench(0..50, 0..50);
-    let sum = with(&["--reveal", "sum:amount", "--result", "both"]);
+    let sum = [&with(&["--reveal", "sum:amount", "--result", "both"])[..], &TO_OWNER].concat();
     let count = with(&["--reveal", "count", "--result", "both"]);
     // Nobody gives the column, then both do: the roles do not fit.
     let (a, b) = run(&bench, &sum, &sum);
@@ -424,9 +475,20 @@ fn differences_in_what_is_revealed_are_named_with_both_values() {
         b.fails_with(4, &["--reveal: sum:amount there, count here"]);
     }
     let shop = [&sum[..], &["--give", "amount"]].concat();
-    let (a, b) = run(&bench, &shop, &[&sum[..], &["--min-matches", "3"]].concat());
+    let mut other = [&sum[..], &["--min-matches", "3"]].concat();
+    let (a, b) = run(&bench, &shop, &other);
     a.fails_with(4, &["--min-matches", "3 there, 0 here"]);
     b.fails_with(4, &["--min-matches", "0 there, 3 here"]);
+    other.truncate(other.len() - 2);
+    *other.last_mut().unwrap() = "-99..7";
+    let (a, b) = run(&bench, &shop, &other);
+    a.fails_with(4, &["--bounds"]);
+    b.fails_with(4, &["--bounds"]);
+    let asked = with(&["--reveal", "sum:amount"]);
+    let owner = ["--reveal", "sum:amount", "--give", "amount", "--result", "peer"];
+    let (a, b) = run(&bench, &[&with(&owner)[..], &["--result-to-owner"]].concat(), &asked);
+    a.fails_with(4, &["--result-to-owner"]);
+    b.fails_with(4, &["--result-to-owner"]);
     let (a, b) = run(&bench, &count, &with(&["--result", "both"]));
     a.fails_with(4, &["--reveal", "rows there, count here"]);
     b.fails_with(4, &["--reveal", "count there, rows here"]);
@@ -438,7 +500,7 @@ fn a_dry_run_says_cost_and_what_is_learned() {
     let fixed =
         ["psi", "--insecure-plaintext", "--listen", "127.0.0.1:0", "--input", "shop.csv", "--key", "email"];
     let kind =
-        with(&["--reveal", "mean:amount", "--give", "amount", "--result", "both", "--min-matches", "7"]);
+        with(&["--reveal", "mean:amount", "--give", "amount", "--result", "peer", "--min-matches", "7"]);
     let said = bench.run(&[&fixed[..], &kind, &["--dry-run"]].concat());
     let text = said.success();
     assert!(text.contains("the sum of amount") && text.contains("fewer than 7"), "{text}");
@@ -469,7 +531,8 @@ fn statistics_are_computed_on_shares_of_the_intersection() {
             let name = kind.split(':').next().unwrap();
             for (least, opens) in [(counted, true), (counted + 1, false)] {
                 let least = least.to_string();
-                let both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+                let mut both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+                both.extend(TO_OWNER);
                 let (a, b) = run(&bench, &[&both[..], &["--give", "amount"]].concat(), &both);
                 for said in [a, b] {
                     let told = object(&said);
@@ -526,7 +589,7 @@ fn shares_feed_a_function_in_the_same_session() {
         for (function, total, gives, expected) in cases {
             let least = common.len().to_string();
             let more = ["--reveal", "shares", "--eval", function, "--aggregate", total, "--result", "both"];
-            let both = [&with(&more)[..], &["--min-matches", &least]].concat();
+            let both = [&with(&more)[..], &["--min-matches", &least, "--result-to-owner"]].concat();
             let side = |give| [&both[..], &["--give", give]].concat();
             let (a, b) = run(&bench, &side(gives[0]), &side(gives[1]));
             for said in [a, b] {

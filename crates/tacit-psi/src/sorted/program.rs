@@ -1,16 +1,16 @@
 //! The circuit of [`sorted`](super): checks, merges, compares and adds up two sorted lists of hashed keys.
 
-use crate::terms::Kind;
+use crate::limits::{Bounds, Limits};
+use crate::terms::{Kind, Terms};
 use std::collections::HashMap;
 use tacit_2pc::circuit::{Bit, Builder, Integer, Program, Shape, Uint};
+use tacit_net::Party;
 
 /// Bits of a hashed key.
 pub const KEY_BITS: usize = 128;
 /// log2 of the most rows with a number that a column may have.
 pub const ROWS_LOG2: usize = 20;
-/// Bits of an element's sum and of the result: so many numbers of 64 bits cannot overflow them.
-const ADDED_BITS: usize = 64 + ROWS_LOG2;
-/// Bits of an element's rows and of all.
+/// Bits of an element's rows.
 const ROWS_BITS: usize = ROWS_LOG2 + 1;
 
 /// Comparators that are placed at once: so many chains of gates run side by side.
@@ -30,15 +30,44 @@ pub(crate) struct Layout {
     pub(crate) kind: Kind,
     /// Whose numbers are added up: 0 for the garbler.
     pub(crate) owner: usize,
-    pub(crate) min_matches: u64,
+    pub(crate) limits: Limits,
 }
 
 impl Layout {
+    /// Of a run with so many keys.
+    pub(crate) fn of(sizes: [usize; 2], terms: &Terms) -> Self {
+        let owner = (terms.owner == Some(Party::Second)) as usize;
+        let Terms { kind, limits, .. } = *terms;
+        Layout { sizes, prefix: super::prefix(sizes), kind, owner, limits }
+    }
+
+    /// What an element's number is within.
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.limits.bounds.unwrap_or(Bounds::WIDEST)
+    }
+
+    /// Bits of an element's number, which is entered as what it is above the least.
+    fn number_bits(&self) -> usize {
+        self.bounds().bits().max(1)
+    }
+
+    /// Bits of an element's rows: with bounds whether it has any.
+    fn rows_bits(&self) -> usize {
+        match (self.kind, self.limits.bounds) {
+            (Kind::Mean, None) => ROWS_BITS,
+            _ => 1,
+        }
+    }
+
+    /// Bits of a sum of numbers: no entries of a side overflow them.
+    fn sum_bits(&self) -> usize {
+        65 + self.matches_bits()
+    }
+
     /// Bits of the numbers that come with each of a side's keys.
     pub(crate) fn payload(&self, side: usize) -> usize {
         match self.kind {
-            Kind::Sum if side == self.owner => ADDED_BITS + 1,
-            Kind::Mean if side == self.owner => ADDED_BITS + ROWS_BITS,
+            Kind::Sum | Kind::Mean if side == self.owner => self.number_bits() + self.rows_bits(),
             _ => 0,
         }
     }
@@ -48,14 +77,17 @@ impl Layout {
         self.sizes[side] * (KEY_BITS + self.payload(side))
     }
 
-    /// The bits of one element's numbers, its sum first.
+    /// The bits of one element's numbers, its sum first, which is within the bounds.
     pub(crate) fn encode(&self, sum: i128, rows: u64) -> impl Iterator<Item = bool> + use<> {
         let bits = |number: i128, width: usize| (0..width).map(move |i| number >> i & 1 == 1);
-        let second = match self.kind {
-            Kind::Sum => bits((rows > 0).into(), 1),
-            _ => bits(rows.into(), ROWS_BITS),
-        };
-        bits(sum, ADDED_BITS).chain(second)
+        let rows = if self.rows_bits() == 1 { (rows > 0).into() } else { rows };
+        let above = sum - i128::from(self.bounds().least());
+        bits(above, self.number_bits()).chain(bits(rows.into(), self.rows_bits()))
+    }
+
+    /// Whether no entry of this many bits is above the most.
+    fn all_are_within(&self) -> bool {
+        self.bounds().span().count_ones() as usize == self.number_bits()
     }
 
     fn adds_up(&self) -> bool {
@@ -70,8 +102,8 @@ impl Layout {
     /// The widths of the outputs: whether both lists ascend, whether something is revealed, and what.
     fn outputs(&self) -> Vec<u32> {
         let numbers = match self.kind {
-            Kind::Sum => vec![ADDED_BITS],
-            Kind::Mean => vec![ADDED_BITS, ROWS_BITS],
+            Kind::Sum => vec![self.sum_bits()],
+            Kind::Mean => vec![self.sum_bits(), self.rows_bits() + self.matches_bits()],
             _ => vec![self.matches_bits()],
         };
         [1, 1].into_iter().chain(numbers).map(|width| width as u32).collect()
@@ -85,7 +117,10 @@ impl Layout {
         };
         let numbers: Vec<u128> = self.outputs().iter().map(&mut number).collect();
         let first = match self.kind {
-            Kind::Sum | Kind::Mean => (numbers[2] << (128 - ADDED_BITS)) as i128 >> (128 - ADDED_BITS),
+            Kind::Sum | Kind::Mean => {
+                let above = 128 - self.sum_bits();
+                (numbers[2] << above) as i128 >> above
+            }
             _ => numbers[2] as i128,
         };
         let second = numbers.get(3).map_or(0, |number| *number as u64);
@@ -100,9 +135,11 @@ impl Layout {
         let moved = comparators(self.sizes) * (prefix + KEY_BITS as u64 + u64::from(self.adds_up()));
         let equal = (garbler + evaluator) * KEY_BITS as u64;
         let owned = self.sizes[self.owner] as u64;
+        let (number, rows) = (self.number_bits() as u64, self.rows_bits() as u64);
+        let checked = if self.all_are_within() { 0 } else { owned * number };
         let added = match self.kind {
-            Kind::Sum => owned * (2 * ADDED_BITS as u64 + 2),
-            Kind::Mean => owned * 2 * (ADDED_BITS + ROWS_BITS) as u64 + owned * (ROWS_BITS as u64 + 2),
+            Kind::Sum | Kind::Mean if rows == 1 => checked + owned * (2 * number + 2),
+            Kind::Mean => owned * (2 * (number + rows) + rows + 2),
             _ => 0,
         };
         ordered + moved + equal + added
@@ -213,7 +250,10 @@ impl Aggregation {
         let (network, order) = network(layout.sizes);
         let mut widths = vec![layout.matches_bits()];
         if layout.adds_up() {
-            widths.extend(layout.outputs()[2..].iter().map(|&width| width as usize));
+            widths.push(layout.number_bits() + layout.matches_bits());
+            if layout.rows_bits() > 1 {
+                widths.push(layout.rows_bits() + layout.matches_bits());
+            }
         }
         Aggregation {
             layout,
@@ -349,7 +389,9 @@ impl Aggregation {
     }
 
     fn add(&mut self, b: &mut Builder, inputs: &[Uint], from: usize) -> Stage {
-        let Layout { sizes, owner, kind, .. } = self.layout;
+        let Layout { sizes, owner, .. } = self.layout;
+        let (width, within) = (self.layout.number_bits(), self.layout.all_are_within());
+        let span = Uint::constant(self.layout.bounds().span().into(), width);
         if from >= sizes[owner] {
             return Stage::End;
         }
@@ -364,17 +406,20 @@ impl Aggregation {
         self.totals = b.region(|b| {
             let mut terms = vec![Vec::new(); before.len()];
             for (numbers, &flag) in numbers.iter().zip(flags) {
-                let (sum, rest) = (numbers.slice(0..ADDED_BITS), numbers.slice(ADDED_BITS..payload));
-                // Only what counts is added, so nothing can be added without being counted.
+                let (sum, rest) = (numbers.slice(0..width), numbers.slice(width..payload));
+                // Only what counts is added, so nothing can be added without being counted; what is above the
+                // most, which a cheater alone enters, does neither.
                 let has_rows = b.any(rest.bits());
-                let counts = b.and(flag, has_rows);
+                let fits = if within { Bit::ONE } else { b.le(&sum, &span) };
+                let allowed = b.and(has_rows, fits);
+                let counts = b.and(flag, allowed);
                 let mut times = |number: &Uint| {
                     Uint::from_bits(number.bits().iter().map(|&bit| b.and(bit, counts)).collect())
                 };
                 terms[0].push(Uint::from_bits(vec![counts]));
                 terms[1].push(times(&sum));
-                if kind == Kind::Mean {
-                    terms[2].push(times(&rest));
+                if let Some(rows) = terms.get_mut(2) {
+                    rows.push(times(&rest));
                 }
             }
             let total = |(mut terms, before): (Vec<Uint>, &Uint)| {
@@ -387,13 +432,31 @@ impl Aggregation {
         Stage::Add(end)
     }
 
+    /// What is opened: the count, or the sum of what is above the least and as many times the least, and the
+    /// rows.
+    fn numbers(&self, b: &mut Builder) -> Vec<Uint> {
+        let Layout { kind, .. } = self.layout;
+        let [matches, above, rows @ ..] = &self.totals[..] else { return self.totals.clone() };
+        let width = self.layout.sum_bits();
+        let least = Uint::constant(self.layout.bounds().least().into(), width);
+        let shift = b.mul(&matches.resize(width), &least);
+        let sum = b.add(&above.resize(width), &shift);
+        match (kind, rows) {
+            (Kind::Mean, [rows]) => vec![sum, rows.clone()],
+            (Kind::Mean, _) => {
+                vec![sum, matches.resize(self.layout.rows_bits() + self.layout.matches_bits())]
+            }
+            _ => vec![sum],
+        }
+    }
+
     fn end(&self, b: &mut Builder) -> Vec<Uint> {
         let matches = &self.totals[0];
         let width = matches.width().max(64) + 1;
-        let least = Uint::constant(self.layout.min_matches.into(), width);
+        let least = Uint::constant(self.layout.limits.min_matches.into(), width);
         let enough = b.le(&least, &matches.resize(width));
         let opens = b.and(self.ordered, enough);
-        let numbers = if self.layout.adds_up() { &self.totals[1..] } else { &self.totals[..] };
+        let numbers = self.numbers(b);
         let mut shown =
             |number: &Uint| Uint::from_bits(number.bits().iter().map(|&bit| b.and(bit, opens)).collect());
         let numbers: Vec<Uint> = numbers.iter().map(&mut shown).collect();
@@ -403,8 +466,12 @@ impl Aggregation {
 
 impl Program for Aggregation {
     fn identity(&self) -> String {
-        let Layout { sizes: [first, second], prefix, kind, owner, min_matches } = self.layout;
-        format!("sorted {kind:?} of {first} and {second}, order {prefix}, owner {owner}, least {min_matches}")
+        let Layout { sizes: [first, second], prefix, kind, owner, limits } = self.layout;
+        let Limits { min_matches, bounds } = limits;
+        let bounds = bounds.map(|bounds| (bounds.least(), bounds.most()));
+        format!(
+            "sorted {kind:?} of {first} and {second}, order {prefix}, owner {owner}, least {min_matches}, {bounds:?}"
+        )
     }
 
     fn shape(&self) -> Shape {

@@ -54,7 +54,7 @@ use crate::okvs::clustered::Shape;
 use crate::okvs::{Store, has_duplicates};
 use crate::paxos::{Learns, Options, Phase, Progress};
 use crate::terms::{Kind, Terms, Wire, bound_terms, peer_of};
-use crate::{Error, Result, work};
+use crate::{Bounds, Error, Limits, Result, work};
 use tacit_2pc::circuit::{Bit, Builder, Uint};
 use tacit_2pc::semi_honest;
 use tacit_2pc::{OutputTo, Owner, Prepared};
@@ -69,8 +69,8 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-6";
-pub(super) const DOMAIN: &str = "tacit-psi circuit v3";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-7";
+pub(super) const DOMAIN: &str = "tacit-psi circuit v4";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
 /// The most rows that a column may add up: with numbers of 64 bits their sum is below 2^95.
@@ -115,6 +115,25 @@ impl Column {
         Ok(())
     }
 
+    /// The column with each element's sum within `bounds`, its rows counted as one.
+    pub(crate) fn clipped(&self, bounds: Bounds) -> Column {
+        let mut clipped = Column::new(self.sums.len());
+        for ((sum, rows), (&all, &of)) in
+            clipped.sums.iter_mut().zip(clipped.rows.iter_mut()).zip(self.sums.iter().zip(self.rows.iter()))
+        {
+            if of > 0 {
+                (*sum, *rows) = (bounds.clip(all).into(), 1);
+                clipped.total += 1;
+            }
+        }
+        clipped
+    }
+
+    /// Whether each element's sum is within `bounds`.
+    pub(crate) fn fits(&self, bounds: Bounds) -> bool {
+        self.sums.iter().all(|&sum| i128::from(bounds.clip(sum)) == sum)
+    }
+
     /// Rows with a number.
     pub(crate) fn total(&self) -> u64 {
         self.total
@@ -152,6 +171,18 @@ pub enum Reveal<'c> {
     Mean(Of<'c>),
 }
 
+impl<'c> Reveal<'c> {
+    /// The same of another column of this side's.
+    pub(crate) fn with(self, column: &'c Column) -> Self {
+        let of = Of::Mine(column);
+        match self {
+            Reveal::Count => self,
+            Reveal::Sum(_) => Reveal::Sum(of),
+            Reveal::Mean(_) => Reveal::Mean(of),
+        }
+    }
+}
+
 impl Reveal<'_> {
     fn of(&self) -> Option<&Of<'_>> {
         match self {
@@ -172,14 +203,14 @@ impl Reveal<'_> {
         }
     }
 
-    pub(crate) fn terms(&self, me: Party, min_matches: u64) -> Terms {
+    pub(crate) fn terms(&self, me: Party, limits: Limits) -> Terms {
         let kind = match self {
             Reveal::Count => Kind::Count,
             Reveal::Sum(_) => Kind::Sum,
             Reveal::Mean(_) => Kind::Mean,
         };
         let owner = self.of().map(|of| if matches!(of, Of::Mine(_)) { me } else { peer_of(me) });
-        Terms { kind, owner, gives: false, min_matches }
+        Terms { kind, owner, gives: false, limits }
     }
 }
 
@@ -278,7 +309,7 @@ pub fn failure_log2(table: usize, other: usize) -> Result<f64> {
 }
 
 /// Reveals `reveal` of the intersection of `elements` with the peer's set to whom `options.learns` names,
-/// if at least `min_matches` common elements count, else that it is withheld.
+/// if at least `limits.min_matches` common elements count, else that it is withheld.
 ///
 /// Elements as in [`run`](super::run), at most [`MAX_ELEMENTS`]. For a sum an element counts if it adds a
 /// number. The peer says the same, and the converse of whose column it is and who learns. Errors: the
@@ -289,14 +320,17 @@ pub fn aggregate<E: AsRef<[u8]>>(
     prg: &mut Prg,
     elements: &[E],
     reveal: Reveal<'_>,
-    min_matches: u64,
+    limits: Limits,
     options: &Options<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome> {
     check(elements.len(), options)?;
     check_column(&reveal, elements.len())?;
     let me = channel.party();
-    let terms = reveal.terms(me, min_matches);
+    let clipped = reveal.own().zip(limits.bounds).map(|(column, bounds)| column.clipped(bounds));
+    let reveal = clipped.as_ref().map_or(reveal, |column| reveal.with(column));
+    let terms = reveal.terms(me, limits);
+    let min_matches = limits.min_matches;
     let owner = terms.owner;
     let (hellos, peer_terms) = terms.announce(channel, &WIRE, elements.len(), options)?;
     let peer_elements = hellos[1].elements;
@@ -387,7 +421,7 @@ pub fn shares<E: AsRef<[u8]>>(
         return Err(Error::Usage("one number an element is shared"));
     }
     let me = channel.party();
-    let terms = Terms { kind: Kind::Shares, owner: None, gives: values.is_some(), min_matches: 0 };
+    let terms = Terms { kind: Kind::Shares, owner: None, gives: values.is_some(), limits: Limits::default() };
     let (hellos, peer_terms) = terms.announce(channel, &WIRE, elements.len(), options)?;
     let peer_elements = hellos[1].elements;
     if elements.is_empty() || peer_elements == 0 {

@@ -10,6 +10,8 @@ use tacit_ot::extension::{IknpReceiver, IknpSender};
 use tacit_ot::{Security, base};
 use tacit_psi::circuit::{self, Aggregate, Column, MAX_ELEMENTS, Of, Outcome, Reveal, Shares};
 use tacit_psi::paxos::{Learns, Options};
+use tacit_psi::sorted;
+use tacit_psi::{Bounds, Limits};
 use tacit_psi::{Error, Result};
 
 type Set = Vec<[u8; 8]>;
@@ -57,7 +59,15 @@ fn party(
         Kind::Sum(owner) => Reveal::Sum(of(owner)),
         Kind::Mean(owner) => Reveal::Mean(of(owner)),
     };
-    circuit::aggregate(channel, &mut Prg::from_os(), set, reveal, min_matches, &options, &mut |_, _, _| ())
+    circuit::aggregate(
+        channel,
+        &mut Prg::from_os(),
+        set,
+        reveal,
+        min_matches.into(),
+        &options,
+        &mut |_, _, _| (),
+    )
 }
 
 /// Elements of `range` in an order drawn from `seed`.
@@ -308,6 +318,44 @@ fn disagreements_are_named_on_both_sides() {
     assert!(matches!((&a, &b), (Err(Error::Disagreement { .. }), Err(Error::Disagreement { .. }))));
 }
 
+/// With bounds each element adds one number within them, whatever its rows are, by either protocol; and both
+/// sides must say the same bounds.
+#[test]
+fn bounded_numbers_are_clipped_and_agreed_on() {
+    let set: Vec<[u8; 8]> = (0..20u64).map(|i| i.to_le_bytes()).collect();
+    let numbers: Vec<i64> = (0..20).map(|i| if i % 2 == 0 { 1 << (3 * i) } else { -5 }).collect();
+    let run = |sorted: bool, bounds: [Option<Bounds>; 2]| {
+        let party = |channel: &mut Channel, at: usize| {
+            let base = base::default();
+            let security = if sorted { Security::Malicious } else { Security::SemiHonest };
+            let options = Options { learns: Learns::Both, security, max_peer_elements: 99, base: &*base };
+            let mut column = Column::new(set.len());
+            for (at, number) in (0u32..).zip(&numbers) {
+                column.add(at, Some(*number)).unwrap();
+                column.add(at, (at == 3).then_some(7)).unwrap();
+            }
+            let of = if at == 0 { Of::Mine(&column) } else { Of::Peers };
+            let limits = Limits { min_matches: 0, bounds: bounds[at] };
+            let (set, prg) = (&set[..if at == 0 { 20 } else { 10 }], &mut Prg::from_os());
+            let aggregate = if sorted { sorted::aggregate } else { circuit::aggregate };
+            aggregate(channel, prg, set, Reveal::Mean(of), limits, &options, &mut |_, _, _| ())
+        };
+        memory::run(|channel| party(channel, 0), |channel| party(channel, 1))
+    };
+    let [narrow, wide] = [Bounds::new(-2, 6).unwrap(), Bounds::new(-2, 7).unwrap()];
+    for is_sorted in [false, true] {
+        let (one, two) = run(is_sorted, [Some(narrow); 2]);
+        // 1, 2^6 and above, as 6, and -2 for -5; the element of two rows adds 2.
+        let expected = Some(Aggregate::Mean { sum: 1 + 4 * 6 - 4 * 2 + 2, rows: 10 });
+        assert!(one.unwrap().result == expected && two.unwrap().result == expected, "{is_sorted}");
+        for other in [None, Some(wide)] {
+            let (one, two) = run(is_sorted, [Some(narrow), other]);
+            assert!(matches!(one, Err(Error::Disagreement { .. })), "{is_sorted}");
+            assert!(matches!(two, Err(Error::Disagreement { .. })), "{is_sorted}");
+        }
+    }
+}
+
 #[test]
 fn malicious_security_names_the_option_to_change() {
     let (mut channel, _peer) = memory::pair();
@@ -320,7 +368,7 @@ fn malicious_security_names_the_option_to_change() {
         &mut Prg::from_os(),
         &set,
         Reveal::Count,
-        0,
+        0.into(),
         &options,
         &mut |_, _, _| (),
     );

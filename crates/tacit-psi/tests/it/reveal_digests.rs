@@ -106,7 +106,7 @@ fn aggregated_against(
         };
         let options = options(learns[me], security, &Dealer(1));
         let progress = &mut |_, _, _| ();
-        let run = aggregate(channel, &mut prg, &set, reveal, min_matches, &options, progress);
+        let run = aggregate(channel, &mut prg, &set, reveal, min_matches.into(), &options, progress);
         Ok(match run.expect("both are honest").result {
             None => vec![0],
             Some(Aggregate::Withheld) => vec![1],

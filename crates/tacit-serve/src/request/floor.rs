@@ -14,6 +14,8 @@ pub struct Floor<'a> {
     pub security: Security,
     /// The local columns that may go into the result.
     pub gives: &'a [String],
+    /// Whether the owner of a column may get the number that is made of it.
+    pub result_to_owner: bool,
     /// Whether everything has to hold against a quantum computer.
     pub post_quantum: bool,
     /// The most distinct keys that the service may have.
@@ -62,10 +64,24 @@ impl Floor<'_> {
     /// Refuses terms below the floor of an intersection.
     pub(super) fn admit(&self, offer: &Offer, job: &Job) -> Result<()> {
         let refuse = |name, what: String| Err(Error::Parameter { name, what });
+        // A lower floor is for numbers, which have no stronger form at every size; all else has one.
+        if job.security == Security::SemiHonest && !job.reveal.is_aggregate() {
+            let what = format!(
+                "the offer protects {} only if the service follows the protocol, and services run them against \
+                 malicious peers; ask the service's operator",
+                job.reveal.name()
+            );
+            return refuse("security", what);
+        }
         if self.security == Security::Malicious && job.security == Security::SemiHonest {
             let what =
                 "the terms protect against a semi-honest service only; say semi-honest if you take that";
             return refuse("security", what.into());
+        }
+        if offer.result_to_owner && !self.result_to_owner {
+            let what = "the owner of the column gets the number that is made of it, and can read from it which of \
+                        the other side's keys match; set it if you accept that";
+            return refuse("result-to-owner", what.into());
         }
         if let Some(column) = offer.client_gives.iter().find(|column| !self.gives.contains(column)) {
             let column = shown(column);

@@ -77,6 +77,7 @@ fn unattended_requests_reject_what_only_the_service_gains_by() {
     let floor = |unattended, most, terms| Floor {
         security: Security::SemiHonest,
         gives: &[],
+        result_to_owner: false,
         post_quantum: false,
         most_service_keys: most,
         terms,
@@ -103,6 +104,17 @@ fn unattended_requests_reject_what_only_the_service_gains_by() {
     for (change, is_taken) in cases {
         assert_eq!(admit(change, floor(true, None, None)).is_ok(), is_taken);
         assert!(admit(change, floor(false, None, None)).is_ok(), "somebody looks, or named the side");
+    }
+    // Numbers alone have a weaker form that is taken, and its column's owner gets none without the client's word.
+    assert!(admit(|offer| offer.security = "semi-honest".into(), floor(false, None, None)).is_err());
+    let to_owner: fn(&mut Offer) = |offer| {
+        (offer.reveal, offer.client_gives) = ("sum:amount".into(), vec!["amount".into()]);
+        (offer.bounds, offer.result_to_owner) = (Some("0..9".into()), true);
+    };
+    let gives = ["amount".to_owned()];
+    for accepted in [false, true] {
+        let floor = Floor { result_to_owner: accepted, gives: &gives, ..floor(false, None, None) };
+        assert_eq!(admit(to_owner, floor).is_ok(), accepted);
     }
     // The service's set is bounded by the client too.
     assert!(admit(|_| (), floor(true, Some(40), None)).is_ok());

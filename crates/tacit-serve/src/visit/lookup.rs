@@ -159,6 +159,8 @@ impl Visit<'_> {
             trim: false,
             case_fold: false,
             min_matches: 0,
+            bounds: None,
+            result_to_owner: false,
             service_keys: terms::rounded(count),
             min_peer_keys: 1,
             max_peer_keys: lookup.max_queries.min(left.rows),

@@ -4,6 +4,7 @@ mod buckets;
 mod each;
 pub mod gateway;
 mod own;
+pub mod owner;
 mod reveal;
 mod shared;
 
@@ -13,6 +14,7 @@ pub use each::{Each, MAX_INPUT_BITS, Total};
 pub use own::{Own, Owned};
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
+pub use tacit_psi::{Bounds, Limits};
 
 use super::{About, Course, Observer};
 use crate::catalogue::{
@@ -118,6 +120,10 @@ pub struct Job {
     pub each: Option<Each>,
     /// A number over all common keys is withheld unless so many count; both sides must say the same.
     pub min_matches: u64,
+    /// The least and the most that one key adds to a number; both sides must say the same.
+    pub bounds: Option<Bounds>,
+    /// Whether the owner of a column gets what is made of it; both sides must say the same.
+    pub result_to_owner: bool,
     /// Against which peer; both sides must say the same.
     pub security: Security,
     /// What makes a row's key; without it keys are byte strings. Both sides' must fit.
@@ -140,6 +146,8 @@ impl Job {
             give: Vec::new(),
             each: None,
             min_matches: 0,
+            bounds: None,
+            result_to_owner: false,
             security,
             key: None,
             most_peer_keys: None,
@@ -165,7 +173,9 @@ impl Job {
             .with("protocol", self.protocol.name())
             .with("base-ot", base.name())
             .with("reveal", self.reveal.terms())
-            .with("min-matches", self.min_matches);
+            .with("min-matches", self.min_matches)
+            .with("bounds", self.bounds.map_or_else(|| "none".to_owned(), owner::written))
+            .with("result-to-owner", if self.result_to_owner { "yes" } else { "no" });
         let agreement = match &self.each {
             Some(each) => each.agree(agreement),
             None => agreement,
@@ -406,14 +416,16 @@ impl Job {
     }
 
     /// How many of our `own` keys a run can tell the peer of at most, if it announced `announced` keys and
-    /// even if it cheats; 0 where it gets no result, or a number over all common keys.
+    /// even if it cheats; 0 where it gets no result.
     ///
-    /// Against a peer that may deviate from a semi-honest protocol nothing is promised: all of them.
+    /// A number over all common keys tells of no more keys than [`owner::MOST_CARRIED`]. Against a peer that may
+    /// deviate from a semi-honest protocol nothing is promised: all of them.
     pub fn reveals_at_most(&self, own: u64, announced: u64) -> Result<u64> {
-        if self.learns == Learns::Me || self.reveal.is_aggregate() {
+        if self.learns == Learns::Me {
             return Ok(0);
         }
         Ok(match self.security {
+            Security::Malicious if self.reveal.is_aggregate() => self.carries(announced.min(own)),
             Security::Malicious => self.ahead(announced, own)?.most.min(own),
             Security::SemiHonest => own,
         })
@@ -422,6 +434,7 @@ impl Job {
     /// An error where the parameters do not go together.
     pub fn check(&self) -> Result<()> {
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
+        self.check_owner()?;
         if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
             let what = format!("paxos reveals rows alone, vole {} too", self.reveal.name());
             return Err(Error::Parameter { name: "protocol", what });
@@ -505,7 +518,10 @@ impl Job {
                     Some(each) => each.words(&reveal::withheld(self.min_matches)),
                     None => self.reveal.words(self.min_matches, about),
                 };
-                format!("that {have} {keys} distinct keys, and {result}; nothing else{tested}")
+                let (clipped, owner) = (self.clipped_words(), self.owner_words(keys, about));
+                format!(
+                    "that {have} {keys} distinct keys, and {result}{clipped}; nothing else{owner}{tested}"
+                )
             }
         };
         super::learned(self.security, &what)
@@ -571,9 +587,10 @@ impl Job {
         }
         if let Reveal::Of(statistic, _) = self.reveal {
             let numbers = match gift {
-                Gift::Numbers(numbers) => Some(numbers),
+                Gift::Numbers(numbers) => Some(statistic.clipped(numbers, self.bounds)),
                 _ => None,
             };
+            let numbers = numbers.as_deref().map(Vec::as_slice);
             let ours = numbers.is_some();
             let owner = usize::from(ours != (channel.party() == Party::First));
             let then =
@@ -596,7 +613,8 @@ impl Job {
             Security::Malicious => sorted::aggregate,
             Security::SemiHonest => circuit::aggregate,
         };
-        let outcome = aggregate(channel, prg, elements, part, self.min_matches, &options, &mut told)?;
+        let limits = Limits { min_matches: self.min_matches, bounds: self.bounds };
+        let outcome = aggregate(channel, prg, elements, part, limits, &options, &mut told)?;
         Ok(Revealed::Aggregate(outcome))
     }
 

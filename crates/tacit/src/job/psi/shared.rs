@@ -9,8 +9,10 @@ use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
 use tacit_ot::{BaseOt, Security};
+use tacit_psi::Bounds;
 use tacit_psi::paxos::{self, Learns};
 use tacit_psi::vole_psi::circuit::{self, Shares};
+use zeroize::Zeroizing;
 
 /// The most keys that a side may have: the circuit of all bins is held in memory, some 90 kB a key.
 pub const MAX_SHARED: u64 = 1 << 12;
@@ -183,6 +185,15 @@ impl Statistic {
             Statistic::Max | Statistic::Over(_) => a.max(b),
             Statistic::Min => a.min(b),
         }
+    }
+
+    /// The numbers within `bounds`; keys without one stay so.
+    pub(super) fn clipped(self, numbers: &[i64], bounds: Option<Bounds>) -> Zeroizing<Vec<i64>> {
+        let clip = |&number: &i64| match bounds {
+            Some(bounds) if number != self.absent() => bounds.clip(number.into()),
+            _ => number,
+        };
+        Zeroizing::new(numbers.iter().map(clip).collect())
     }
 
     /// Whether `min_matches` keys count, whether any does, and the number, all of it zero unless the first.
