@@ -6,6 +6,8 @@ VENV := .venv
 BOOK_VENV := .venv-docs
 # What `make demo` leaves out, and packages have: tables out of PostgreSQL, and tables in stores that speak S3.
 FEATURES := tacit-cli/postgres,tacit-cli/s3,tacit-py/postgres,tacit-py/s3
+# The crates with heavy tests, which are linted too.
+LONG := $(shell grep -l '^long-tests' crates/*/Cargo.toml | sed 's|crates/\(.*\)/Cargo.toml|\1/long-tests|' | paste -sd,)
 
 .PHONY: all demo dist audit test test-long bench constant-time embedded lint docs book venv clean
 
@@ -51,14 +53,15 @@ constant-time:
 embedded:
 	tools/embedded/check.sh
 
+# Everything with every feature; then the one crate that holds other files without them.
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features $(FEATURES),$(LONG) -- -D warnings
+	$(CARGO) clippy -p tacit-data --all-targets -- -D warnings
 
 # Rust's documentation (target/doc) and the book (target/book).
 docs: book
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps --features $(FEATURES)
 	cp tools/book/rust.html target/doc/index.html
 
 # The book alone: links and anchors that lead nowhere, and whatever a page would load from elsewhere, are errors.

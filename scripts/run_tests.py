@@ -1,63 +1,143 @@
 #!/usr/bin/env python3
 """Runs every test and ends with one plain line, `N passed, N failed`.
 
-    scripts/run_tests.py [--long] [--portable] [-p CRATE]...
+    scripts/run_tests.py [--long] [--portable] [--times] [-p CRATE]...
 
 --long      the statistical and the heavy tests too: each crate's feature `long-tests`, `tools/*/long_*.py`
---portable  the kernels without SIMD, for the crates whose results depend on them
+--portable  the kernels without SIMD, for the crates whose results depend on them: the same binaries, run again
+--times     prints the 30 slowest tests as a table at the end, as CONTRIBUTING.md has it; one binary at a time
 -p CRATE    only these crates
 
 The exit code is 0 only if at least one test ran, none failed, and everything compiled.
 """
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;")
+TIMED = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. \w+ <(\d+\.\d+)s>$")
+SLOWEST = 30
+# Many of these tests wait, so others run at the same time; those begin that take longest.
+LANES = 2
+FIRST = ["tacit-cli", "tacit-2pc", "tacit-psi", "tacit-ot", "tacit"]
+# It compares times with arithmetic.
+ALONE = ["tacit-net emulate"]
 # What `make demo` leaves out, and packages have.
 FEATURES = "tacit-cli/postgres,tacit-cli/s3,tacit-py/postgres,tacit-py/s3"
 PORTABLE_CRATES = ["tacit-crypto", "tacit-ot", "tacit-store", "tacit-psi", "tacit-bench"]
 
 
-def cargo(arguments, env, stdout):
-    """A `cargo test` that has begun."""
-    command = [os.environ.get("CARGO", "cargo"), "test", "--no-fail-fast", *arguments]
-    print("+ " + " ".join(command), flush=True)
-    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=stdout, text=True, errors="replace")
+class Counts:
+    """Passed and failed tests, and the seconds of each where they were asked for."""
+
+    def __init__(self, live):
+        self.passed = self.failed = 0
+        self.times = []
+        # Whether what tests print is shown as it comes: where one binary runs at a time.
+        self.live = live
+        self.lock = threading.Lock()
+
+    def add(self, passed, failed):
+        self.passed += passed
+        self.failed += failed
+
+    def table(self):
+        """The slowest tests as a Markdown table."""
+        lines = ["| test | seconds |", "| --- | --- |"]
+        slowest = sorted(self.times, key=lambda time: (-time[1], time[0]))[:SLOWEST]
+        return "\n".join(lines + [f"| `{name}` | {seconds:.0f} |" for name, seconds in slowest])
 
 
-def cargo_test(arguments, env):
-    """One `cargo test`; returns (passed, failed)."""
-    run = cargo(arguments, env, stdout=subprocess.PIPE)
-    passed = failed = 0
+class Binary:
+    """A compiled test binary: the crate it belongs to, its name in tables, where it runs and its path."""
+
+    def __init__(self, message):
+        manifest = Path(message["manifest_path"])
+        self.crate = manifest.parent.name
+        self.folder = manifest.parent
+        target = message["target"]["name"].replace("_", "-")
+        self.name = self.crate if target in (self.crate, "it") else f"{self.crate} {target}"
+        self.path = message["executable"]
+
+
+def start(command, env, **options):
+    print("+ " + " ".join(map(str, command)), flush=True)
+    return subprocess.Popen(command, env=env, text=True, errors="replace", **options)
+
+
+def compile_tests(arguments, env):
+    """Compiles every test; returns the binaries, or none if something does not compile."""
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--message-format=json-render-diagnostics", *arguments]
+    run = start(command, env, cwd=ROOT, stdout=subprocess.PIPE)
+    binaries = []
     for line in run.stdout:
-        sys.stdout.write(line)
-        sys.stdout.flush()
+        message = json.loads(line) if line.startswith("{") else {}
+        if message.get("executable") and message["profile"]["test"]:
+            binaries.append(Binary(message))
+    return binaries if run.wait() == 0 else None
+
+
+def count(run, counts, name):
+    """Counts what tests print until they end, and prints it in one piece."""
+    begin, lines = time.monotonic(), []
+    for line in run.stdout:
+        lines.append(line)
+        if counts.live:
+            print(line, end="", flush=True)
+    sound = run.wait() == 0
+    with counts.lock:
+        if not counts.live:
+            sys.stdout.writelines(lines)
+        tally(lines, sound, counts, name)
+        print(f"  {name} ({time.monotonic() - begin:.0f} s)", flush=True)
+
+
+def tally(lines, sound, counts, name):
+    passed = failed = 0
+    for line in lines:
         if found := RESULT.match(line):
             passed += int(found[1])
             failed += int(found[2])
             if int(found[3]):
                 print("error: an ignored test: remove it or move it to the long tests")
                 failed += int(found[3])
-    sound = run.wait() == 0
+        elif found := TIMED.match(line):
+            counts.times.append((f"{name}: {found[1]}", float(found[2])))
     if not sound and failed == 0:
-        # A crate that does not compile, or a test binary that died, prints no result line.
+        # What does not compile, or a test binary that died, prints no result line.
         failed = 1
-    return passed, failed
+    counts.add(passed, failed)
+
+
+def run_binary(binary, env, counts, timed):
+    """Runs one test binary as cargo does, in its crate's folder."""
+    words = []
+    if timed:
+        # The times are behind a switch of the nightly compiler's; the tests are the same.
+        words, env = ["-Zunstable-options", "--report-time"], {**env, "RUSTC_BOOTSTRAP": "1"}
+    count(start([binary.path, *words], env, cwd=binary.folder, stdout=subprocess.PIPE), counts, binary.name)
+
+
+def run_examples(options, env, counts):
+    """Runs the examples in the documentation, of all crates that were compiled."""
+    command = [os.environ.get("CARGO", "cargo"), "test", "--doc", "--no-fail-fast", *arguments_of(options)]
+    count(start(command, env, cwd=ROOT, stdout=subprocess.PIPE), counts, "documentation")
 
 
 def python_test(script, env):
     """One of our Python tests, which end with `N passed, N failed`; returns both numbers, and what it said."""
-    start = time.monotonic()
+    begin = time.monotonic()
     run = subprocess.run([sys.executable, script], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
-    seconds = time.monotonic() - start
+    seconds = time.monotonic() - begin
     said = f"+ {script.relative_to(ROOT)}\n{run.stdout.rstrip()}\n  ({seconds:.0f} s)"
     last = re.search(r"^(\d+) passed, (\d+) failed$", run.stdout, re.MULTILINE)
     if not last:
@@ -78,62 +158,90 @@ def long_features():
     return names
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--portable", action="store_true")
-    parser.add_argument("-p", dest="crates", action="append", default=[])
-    options = parser.parse_args()
+def arguments_of(options):
+    """What is compiled, in cargo's words. All crates and features at once, whatever runs, so that it compiles once."""
+    if options.crates:
+        return [word for crate in options.crates for word in ("-p", crate)]
+    return ["--workspace", "--features", ",".join([FEATURES, *(long_features() if options.long else [])])]
 
+
+def scripts_of(options):
+    """The Python tests. What they check does not depend on the kernels."""
+    if options.portable or (options.crates and "tacit-ot" not in options.crates):
+        return []
+    kinds = ["test", "long"] if options.long else ["test"]
+    scripts = [*ROOT.glob("scripts/test_*.py")]
+    return sorted(scripts + [path for kind in kinds for path in ROOT.glob(f"tools/*/{kind}_*.py")])
+
+
+def environment(options):
     env = dict(os.environ)
     python = ROOT / ".venv" / "bin" / "python"
     if python.exists():
         env["TACIT_TEST_PYTHON"] = str(python)
-    arguments = []
-    crates = options.crates
     if options.portable:
         env["TACIT_SIMD"] = "portable"
-        crates = crates or PORTABLE_CRATES
     if options.long:
         env["TACIT_LONG"] = "1"
-    arguments += [word for crate in crates for word in ("-p", crate)] if crates else ["--workspace"]
-    if not crates:
-        features = [FEATURES, *(long_features() if options.long else [])]
-        arguments += ["--features", ",".join(features)]
+    return env
 
-    # What the tools check does not depend on the kernels.
-    tools = not options.portable and (not options.crates or "tacit-ot" in options.crates)
-    # The network's time is nobody else's: what Python's tests need comes while the compiler works.
+
+def rust_tests(options, binaries, env, counts):
+    """The test binaries, and the examples in the documentation."""
+    crates = options.crates or (PORTABLE_CRATES if options.portable else [])
+    wanted = [binary for binary in binaries if not crates or binary.crate in crates]
+    wanted.sort(key=lambda binary: FIRST.index(binary.crate) if binary.crate in FIRST else len(FIRST))
+    with ThreadPoolExecutor(1 if counts.live else LANES) as pool:
+        jobs = [pool.submit(run_binary, binary, env, counts, options.times) for binary in wanted if binary.name not in ALONE]
+        jobs.append(pool.submit(run_examples, options, env, counts))
+    for job in jobs:
+        job.result()
+    for binary in wanted:
+        if binary.name in ALONE:
+            run_binary(binary, env, counts, options.times)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--portable", action="store_true")
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("-p", dest="crates", action="append", default=[])
+    options = parser.parse_args()
+
+    # What is measured has the machine to itself.
+    alone = options.long or options.times
+    env, counts, scripts = environment(options), Counts(live=alone), scripts_of(options)
+    # Packages for Python are downloaded while the compiler works.
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     prepare = [sys.executable, ROOT / "scripts" / "test_python.py", "--prepare"]
-    preparing = subprocess.Popen(prepare, cwd=ROOT, env=env, **quiet) if tools else None
-    start = time.monotonic()
+    preparing = subprocess.Popen(prepare, cwd=ROOT, env=env, **quiet) if scripts else None
+    begin = time.monotonic()
+    binaries = compile_tests(arguments_of(options), env)
+    print(f"  compiled ({time.monotonic() - begin:.0f} s)", flush=True)
+    if preparing:
+        preparing.wait()
+    if binaries is None:
+        print("0 passed, 1 failed", flush=True)
+        return 1
+    # What the scripts try is the command that was just built; they would build it with other features.
+    command = ROOT / "target" / "debug" / "tacit"
+    others_env = {"TACIT": str(command), **env} if command.exists() and not options.crates else env
     with ThreadPoolExecutor(1) as pool:
-        others = []
-        if tools:
-            built = cargo(["--no-run", "--quiet", *arguments], env, stdout=None).wait() == 0
-            preparing.wait()
-            print(f"  compiled ({time.monotonic() - start:.0f} s)", flush=True)
-            # What the scripts try is the command that was just built; they would build it with other features.
-            command = ROOT / "target" / "debug" / "tacit"
-            others_env = {"TACIT": str(command), **env} if command.exists() and not options.crates else env
-            kinds = ["test", "long"] if options.long else ["test"]
-            scripts = [*ROOT.glob("scripts/test_*.py")]
-            scripts += [path for kind in kinds for path in ROOT.glob(f"tools/*/{kind}_*.py")]
-            others = [(python_test, script, others_env) for script in sorted(scripts) if built]
-        # Beside cargo's tests, one at a time; the long ones measure, and have the machine to themselves.
-        if not options.long:
-            others = [pool.submit(*other) for other in others]
-        passed, failed = cargo_test(arguments, env)
-        print(f"  ({time.monotonic() - start:.0f} s)", flush=True)
-        for other in others:
-            more = other[0](*other[1:]) if options.long else other.result()
-            print(more[2], flush=True)
-            passed, failed = passed + more[0], failed + more[1]
-    if passed + failed == 0:
-        failed = 1
-    print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if failed else 0
+        # At the same time as cargo's tests, one at a time.
+        others = [] if alone else [pool.submit(python_test, script, others_env) for script in scripts]
+        rust_tests(options, binaries, env, counts)
+        print(f"  ({time.monotonic() - begin:.0f} s)", flush=True)
+        for passed, failed, said in (
+            (python_test(script, others_env) for script in scripts) if alone else (other.result() for other in others)
+        ):
+            print(said, flush=True)
+            counts.add(passed, failed)
+    if options.times:
+        print(counts.table())
+    counts.add(0, int(counts.passed + counts.failed == 0))
+    print(f"{counts.passed} passed, {counts.failed} failed", flush=True)
+    return 1 if counts.failed else 0
 
 
 if __name__ == "__main__":

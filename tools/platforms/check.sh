@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Other platforms, from this x86-64 Linux: the command for aarch64 Linux runs under qemu against the one built for
 # here, on either side; the command is checked for Windows and for macOS.
-# What cannot be installed here is said, and left out.
+# What cannot be installed here is reported, and left out.
+#
+#   tools/platforms/check.sh [--prepare]
+#
+# --prepare only installs what the checks need. TACIT names the command for here; without it, it is built.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CARGO_TERM_COLOR=never
@@ -24,30 +28,55 @@ if [ "$(uname -sm)" != "Linux x86_64" ]; then
 fi
 
 arm=aarch64-unknown-linux-gnu
-if need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross && need qemu-aarch64 qemu-user && target $arm; then
+windows=x86_64-pc-windows-gnu
+mac=aarch64-apple-darwin
+
+has_arm() {
+  need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross && need qemu-aarch64 qemu-user && target $arm
+}
+has_windows() {
+  need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 && target $windows
+}
+has_mac() {
+  # Zig, from PyPI, has the headers that C code takes there.
+  scripts/venv.sh .venv-platforms "${PYTHON:-python3}" ziglang ziglang cargo-zigbuild
+  [ -x .venv-platforms/bin/cargo-zigbuild ] && target $mac
+}
+
+if [ "${1:-}" = --prepare ]; then
+  has_arm || true
+  has_windows || true
+  has_mac || true
+  exit 0
+fi
+
+# cargo check compiles C code but runs none, so nothing is optimised.
+CHECK=(check --quiet -p tacit-cli)
+for package in aws-lc-sys zstd-sys; do
+  CHECK+=(--config "profile.dev.package.$package.opt-level=0")
+done
+
+if has_arm; then
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-  cargo build --quiet -p tacit-cli
+  native=${TACIT:-target/debug/tacit}
+  [ -n "${TACIT:-}" ] || cargo build --quiet -p tacit-cli
   cargo build --quiet -p tacit-cli --target $arm
-  python3 $LOOK target/debug/tacit "qemu-aarch64 -L /usr/aarch64-linux-gnu target/$arm/debug/tacit"
+  python3 $LOOK "$native" "qemu-aarch64 -L /usr/aarch64-linux-gnu target/$arm/debug/tacit"
   # Without AES and carry-less products in the processor: the portable kernels.
-  TACIT_SIMD=portable python3 $LOOK target/debug/tacit "qemu-aarch64 -L /usr/aarch64-linux-gnu target/$arm/debug/tacit"
+  TACIT_SIMD=portable python3 $LOOK "$native" "qemu-aarch64 -L /usr/aarch64-linux-gnu target/$arm/debug/tacit"
 else
   echo "aarch64 Linux: not checked, its compiler, qemu-user or Rust's target cannot be installed here"
 fi
 
-windows=x86_64-pc-windows-gnu
-if need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 && target $windows; then
-  cargo check --quiet -p tacit-cli --target $windows
+if has_windows; then
+  cargo "${CHECK[@]}" --target $windows
   echo "Windows: the command passes cargo check"
 else
   echo "Windows: not checked, mingw or Rust's target cannot be installed here"
 fi
 
-mac=aarch64-apple-darwin
-# Zig, from PyPI, has the headers that C code takes there.
-scripts/venv.sh .venv-platforms "${PYTHON:-python3}" ziglang ziglang cargo-zigbuild
-if [ -x .venv-platforms/bin/cargo-zigbuild ] && target $mac; then
-  PATH="$PWD/.venv-platforms/bin:$PATH" cargo-zigbuild check --quiet -p tacit-cli --target $mac
+if has_mac; then
+  PATH="$PWD/.venv-platforms/bin:$PATH" cargo-zigbuild "${CHECK[@]}" --target $mac
   echo "macOS: the command passes cargo check"
 else
   echo "macOS: not checked, Zig or Rust's target cannot be installed here"

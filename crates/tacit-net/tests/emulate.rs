@@ -2,7 +2,7 @@
 //!
 //! A machine under load wakes threads late and never early, so each figure is the least of several attempts,
 //! more of them as long as all came late, and no attempt may be early. For the same reason this is a binary of its
-//! own: no test of another file runs at the same time.
+//! own, which runs when the others have ended.
 
 use std::time::{Duration, Instant};
 use tacit_net::{

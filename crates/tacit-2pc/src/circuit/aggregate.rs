@@ -37,6 +37,7 @@ impl Function {
         if rows == 0 {
             return fault("a sum or a count over no rows".to_owned());
         }
+        self.allows(rows)?;
         let mut builder = Builder::new();
         let repeated = |fields: &[Field]| (0..rows).flat_map(|_| fields.to_vec()).collect::<Vec<Field>>();
         let (garbler, evaluator) = (repeated(&self.garbler), repeated(&self.evaluator));
@@ -62,6 +63,24 @@ impl Function {
         Ok(Function { name, about: "an aggregate", circuit, garbler, evaluator, outputs })
     }
 
+    /// The first output, if an aggregate of it over so many rows may be built; checked before anything is.
+    fn allows(&self, rows: usize) -> Result<&Field, NotAggregated> {
+        let fault = |what: String| Err(NotAggregated(what));
+        let Some(first) = self.outputs.first().filter(|field| field.count == 1) else {
+            return fault("a sum or a count is of functions whose first output is one number".to_owned());
+        };
+        if self.outputs[1..].iter().any(|field| field.kind != Kind::Flag) {
+            return fault("a sum or a count is of functions with one output, flags apart".to_owned());
+        }
+        let gates = (self.circuit.gates().len() as u64).saturating_mul(rows as u64);
+        if gates > ROWS_GATES {
+            return fault(format!(
+                "{rows} rows have {gates} gates together, more than {ROWS_GATES}; give fewer rows"
+            ));
+        }
+        Ok(first)
+    }
+
     /// The same inside a circuit of the caller's: the aggregate of the rows whose bit is set, and the flags
     /// of those. Each row has the garbler's inputs, then the evaluator's.
     ///
@@ -73,20 +92,7 @@ impl Function {
         aggregate: Aggregate,
         signed: bool,
     ) -> Result<Vec<Uint>, NotAggregated> {
-        let fault = |what: String| Err(NotAggregated(what));
-        let Some(first) = self.outputs.first().filter(|field| field.count == 1) else {
-            return fault("a sum or a count is of functions whose first output is one number".to_owned());
-        };
-        if self.outputs[1..].iter().any(|field| field.kind != Kind::Flag) {
-            return fault("a sum or a count is of functions with one output, flags apart".to_owned());
-        }
-        let gates = (self.circuit.gates().len() as u64).saturating_mul(rows.len() as u64);
-        if gates > ROWS_GATES {
-            return fault(format!(
-                "{} rows have {gates} gates together, more than {ROWS_GATES}; give fewer rows",
-                rows.len()
-            ));
-        }
+        let first = self.allows(rows.len())?;
         let signed = signed || first.kind == Kind::Signed;
         let (mut values, mut flags) =
             (Vec::with_capacity(rows.len()), vec![Bit::ZERO; self.outputs.len() - 1]);
@@ -180,6 +186,9 @@ mod tests {
         };
         assert!(refused("sort16", 2).contains("one number"));
         assert!(refused("add8", 0).contains("no rows"));
-        assert!(refused("sha256", 1 << 20).contains("fewer rows"));
+        // Before anything is built: as many rows as can be counted cost nothing.
+        for rows in [1 << 20, usize::MAX] {
+            assert!(refused("sha256", rows).contains("fewer rows"));
+        }
     }
 }

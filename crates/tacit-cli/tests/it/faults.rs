@@ -2,9 +2,11 @@
 //! within its deadline, in an error on one line or in the right answer, and leaves no half-written file.
 
 use crate::common::{Bench, Harm, free_port, proxy, wait};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 const ROWS: u32 = 200;
+const AT_ONCE: usize = 4;
 
 fn table(from: u32) -> String {
     let rows = (from..from + ROWS).map(|i| format!("user{i}@example.com,{i}\n"));
@@ -59,12 +61,19 @@ fn run(bench: &Bench, tls: bool, harm: Harm, upstream: bool) -> (u64, bool) {
     (passed.load(Ordering::Relaxed), first.code == 0 && second.code == 0)
 }
 
-fn harms(tls: bool) {
+/// A folder with both tables and the keys.
+fn tables() -> Bench {
     let bench = Bench::with_keys();
     bench.write("alice.csv", table(0));
     bench.write("bob.csv", table(ROWS / 2));
+    bench
+}
+
+/// Every harm, several at a time: most runs wait for a timeout.
+fn harms(tls: bool) {
+    let mut rules = Vec::new();
     for upstream in [true, false] {
-        let (total, fine) = run(&bench, tls, Harm::None, upstream);
+        let (total, fine) = run(&tables(), tls, Harm::None, upstream);
         assert!(fine, "without harm the run succeeds");
         // The handshake, the base OTs, the extension, the tags, the end.
         let places = [3, 60, total / 10, total / 3, total * 2 / 3, total - 40];
@@ -74,18 +83,29 @@ fn harms(tls: bool) {
                 1 => [Harm::Drop(at), Harm::Flip(at)],
                 _ => [Harm::Reorder(at), Harm::Flip(at)],
             };
-            for harm in harm {
-                let (_, fine) = run(&bench, tls, harm, upstream);
-                // Swapping can leave short or even stretches as they were.
-                let changes = !matches!(harm, Harm::Reorder(_));
-                assert!(
-                    !(fine && changes && at < total - 200),
-                    "{harm:?} at {at} of {total} passed unnoticed"
-                );
-            }
+            rules.extend(harm.map(|harm| (harm, at, total, upstream)));
         }
-        run(&bench, tls, Harm::Stall(total / 2), upstream);
+        // The timeout ends this one.
+        rules.push((Harm::Stall(total / 2), total / 2, total, upstream));
     }
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                let bench = tables();
+                while let Some(&(harm, at, total, upstream)) = rules.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let (_, fine) = run(&bench, tls, harm, upstream);
+                    // Swapping can leave short or even stretches as they were.
+                    let changes = !matches!(harm, Harm::Reorder(_));
+                    assert!(
+                        !(fine && changes && at < total - 200),
+                        "{harm:?} at {at} of {total} passed unnoticed"
+                    );
+                }
+            });
+        }
+    });
 }
 
 #[test]
