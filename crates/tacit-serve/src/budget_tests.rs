@@ -304,11 +304,12 @@ fn spellings_and_links_of_one_file_are_one_account() {
         let broken = here.wait_for("broken off", 1);
         assert!(broken.words.contains("ended 1 of this peer's runs"), "{broken:?}");
         here.wait_for("failed", 1);
-        let mut session = here.connect();
-        let refused = request::list(here.connect()).unwrap();
-        let left = |name: &str| refused.iter().find(|one| one.job == name).unwrap().left.rows;
+        let listed = request::list(here.connect()).unwrap();
+        let left = |name: &str| listed.iter().find(|one| one.job == name).unwrap().left.rows;
         // Of fifty rows forty are spent, under whichever name.
         assert_eq!((left("match"), left("second")), (960, 10), "{kind}");
+        here.wait_for("listed", 1);
+        let mut session = here.connect();
         wire::send(session.channel(), &Message::Ask(request::Ask { job: "second".into(), ..Here::ask() }))
             .unwrap();
         match wire::receive(session.channel(), wire::PROMPT).unwrap().0 {

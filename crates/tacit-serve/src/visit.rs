@@ -503,8 +503,10 @@ impl Visit<'_> {
             .and_then(|()| (begin.agreement)(&said))
             .and_then(|agreement| play::agree(session, &agreement));
         if let Err(error) = began {
+            // Whatever comes of the record, the charge is taken back.
+            let finished = begun.finish("not begun", &Value::Null, None);
             let end = self.refund(error);
-            begun.finish("not begun", &Value::Null, None)?;
+            finished?;
             return Err(end);
         }
         let limits = session.channel().limits();
