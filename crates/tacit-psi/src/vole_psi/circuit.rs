@@ -69,7 +69,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-6";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-7";
 pub(super) const DOMAIN: &str = "tacit-psi circuit v3";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
@@ -471,8 +471,7 @@ impl Seeds {
 
     /// What stands for an element under one of the table's hash functions: `picks` names both.
     fn in_bins(&self, digests: &Digests, picks: impl ExactSizeIterator<Item = (u32, u8)>) -> Digests {
-        let mut key = Zeroizing::new([0; 32]);
-        self.transcript.clone().challenge_bytes("bins", &mut key[..]);
+        let key = &self.bins;
         let count = picks.len();
         let mut out = Digests {
             keys: Zeroizing::new(Vec::with_capacity(count)),
@@ -489,7 +488,7 @@ impl Seeds {
                 message[32] = function;
                 here += 1;
             }
-            hash::blake3_keyed(&key, 33, &messages[..here], &mut hashes[..here]);
+            hash::blake3_keyed(key, 33, &messages[..here], &mut hashes[..here]);
             for hash in &hashes[..here] {
                 let (key, value) = halves(hash);
                 out.keys.push(key);
