@@ -44,9 +44,7 @@ pub enum Error {
         allowed: u64,
     },
     /// The peer's columns take more for each of its keys than this side allows.
-    #[error(
-        "the peer's columns take {bytes} bytes a key where at most {allowed} are allowed; if that much is right, allow it"
-    )]
+    #[error("the peer's columns take {bytes} bytes a key where at most {allowed} are allowed")]
     PeerRowsTooWide {
         /// Bytes announced.
         bytes: u64,

@@ -375,6 +375,8 @@ impl Purpose<'_> {
 /// The key of H, and what Ho's will follow from.
 struct Seeds {
     h: Zeroizing<[u8; 32]>,
+    /// The key under which an element's part in each bin is hashed, where there are bins.
+    bins: Zeroizing<[u8; 32]>,
     transcript: Transcript,
     /// What the commitment is bound to.
     context: [u8; 32],
@@ -417,29 +419,31 @@ impl Seeds {
         if receives {
             prg.fill_bytes(&mut salt);
             channel.send(&salt)?;
-            let h = Self::salted(&mut transcript, &salt);
+            let [h, bins] = Self::salted(&mut transcript, &salt);
             let mut commitment = Commitment([0; 32]);
             channel.recv(&mut commitment.0)?;
             transcript.append("commitment", &commitment.0);
-            return Ok(Seeds { h, transcript, context, coin: Coin::Theirs(commitment) });
+            return Ok(Seeds { h, bins, transcript, context, coin: Coin::Theirs(commitment) });
         }
         let mut coin = [0; 32];
         prg.fill_bytes(&mut coin);
         let (commitment, opening) = commit(&context, &coin, prg);
         channel.send(&commitment.0)?;
         channel.recv(&mut salt)?;
-        let h = Self::salted(&mut transcript, &salt);
+        let [h, bins] = Self::salted(&mut transcript, &salt);
         transcript.append("commitment", &commitment.0);
-        Ok(Seeds { h, transcript, context, coin: Coin::Mine(coin, opening) })
+        Ok(Seeds { h, bins, transcript, context, coin: Coin::Mine(coin, opening) })
     }
 
-    /// H's key. The sender may hold back its commitment until it has seen the salt, so that nothing of it may
-    /// enter here.
-    fn salted(transcript: &mut Transcript, salt: &[u8; 32]) -> Zeroizing<[u8; 32]> {
+    /// The keys of H and of the hash of bins, which decide whether stores and tables have a solution. The sender
+    /// may hold back its commitment until it has seen the salt, so that nothing of it may enter here.
+    fn salted(transcript: &mut Transcript, salt: &[u8; 32]) -> [Zeroizing<[u8; 32]>; 2] {
         transcript.append("salt", salt);
-        let mut h = Zeroizing::new([0; 32]);
-        transcript.clone().challenge_bytes("H", &mut h[..]);
-        h
+        ["H", "bins"].map(|name| {
+            let mut key = Zeroizing::new([0; 32]);
+            transcript.clone().challenge_bytes(name, &mut key[..]);
+            key
+        })
     }
 
     /// Step 3, after the store's last slot: both coins, and Ho's key from them.

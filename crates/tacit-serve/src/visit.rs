@@ -594,7 +594,7 @@ impl Visit<'_> {
         let result = play::summary(part.keys, &mut revealed);
         let key = self.key().map_err(|no| Error::Other(no.told))?;
         let theirs = play::close(session, Side::Service, begun, result.as_ref(), &key);
-        // How long this takes tells how much matched: only once the asker waits for nothing more.
+        // How long this takes tells how much matched: only once the client waits for nothing more.
         let revealed = revealed.opened()?;
         if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
             store(folder, &self.run, (part.job, own), &revealed, result)?;

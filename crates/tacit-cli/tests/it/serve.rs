@@ -87,14 +87,9 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     );
     let count = town.granted("carol", "sums", &["--security", "semi-honest", "--result", "both"]);
     assert_eq!(count["count"], 20);
-    let run = count["run"].as_str().unwrap();
-    let result: Value = serde_json::from_str(&town.bench.read(&format!("results/{run}.json"))).unwrap();
-    assert_eq!(result["result"]["count"], 20);
     let sum = town.granted("bob", "sums", &["--security", "semi-honest", "--reveal", "sum:amount"]);
     assert_eq!(sum["sum"], (20..40).sum::<u32>());
     let theirs = town.granted("bob", "theirs", &["--give", "amount", "--post-quantum", "--result", "peer"]);
-    let result = town.bench.read(&format!("results/{}.csv", theirs["run"].as_str().unwrap()));
-    assert_eq!(result.lines().count(), 21, "{result}");
 
     // The same through an HTTP proxy.
     let proxy = connect_proxy();
@@ -127,6 +122,13 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     assert_eq!(jobs["jobs"][0]["left"]["runs_today"], 997);
     let log = service.end();
     assert!(!log.iter().any(|event| event["event"] == "failed"), "a no is no failure: {log:?}");
+
+    // The service writes its results once nobody waits for it any more.
+    let run = count["run"].as_str().unwrap();
+    let result: Value = serde_json::from_str(&town.bench.read(&format!("results/{run}.json"))).unwrap();
+    assert_eq!(result["result"]["count"], 20);
+    let result = town.bench.read(&format!("results/{}.csv", theirs["run"].as_str().unwrap()));
+    assert_eq!(result.lines().count(), 21, "{result}");
 
     // Nothing of a table in the log, and what was granted is there.
     let text = log.iter().map(Value::to_string).collect::<String>();

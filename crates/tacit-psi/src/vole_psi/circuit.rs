@@ -69,8 +69,8 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-7";
-pub(super) const DOMAIN: &str = "tacit-psi circuit v4";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-8";
+pub(super) const DOMAIN: &str = "tacit-psi circuit v5";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
 /// The most rows that a column may add up: with numbers of 64 bits their sum is below 2^95.
@@ -505,8 +505,7 @@ impl Seeds {
 
     /// What stands for an element under one of the table's hash functions: `picks` names both.
     fn in_bins(&self, digests: &Digests, picks: impl ExactSizeIterator<Item = (u32, u8)>) -> Digests {
-        let mut key = Zeroizing::new([0; 32]);
-        self.transcript.clone().challenge_bytes("bins", &mut key[..]);
+        let key = &self.bins;
         let count = picks.len();
         let mut out = Digests {
             keys: Zeroizing::new(Vec::with_capacity(count)),
@@ -523,7 +522,7 @@ impl Seeds {
                 message[32] = function;
                 here += 1;
             }
-            hash::blake3_keyed(&key, 33, &messages[..here], &mut hashes[..here]);
+            hash::blake3_keyed(key, 33, &messages[..here], &mut hashes[..here]);
             for hash in &hashes[..here] {
                 let (key, value) = halves(hash);
                 out.keys.push(key);
