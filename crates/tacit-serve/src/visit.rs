@@ -188,7 +188,7 @@ impl Visit<'_> {
 
     fn serve(&mut self, session: &mut Session) -> std::result::Result<(), End> {
         let mut said = Said::default();
-        let _place = self.place(&self.policy)?;
+        let place = self.place(&self.policy)?;
         let (message, bytes) = wire::receive(session.channel(), wire::PROMPT)?;
         // The rules may have changed while the peer thought.
         self.policy = self.house.policy();
@@ -196,7 +196,12 @@ impl Visit<'_> {
         self.is_known(&policy)?;
         let ask = match message {
             Message::Ask(ask) => ask,
-            Message::List => return self.list(session),
+            Message::List => {
+                let count = self.list(session)?;
+                drop(place);
+                self.tell("listed", None, format!("{count} jobs"));
+                return Ok(());
+            }
             _ => return Err(wire::out_of_turn().into()),
         };
         said.add(&bytes);

@@ -12,8 +12,8 @@ use tacit::job::psi::{Learns, Reveal};
 use tacit::net::Session;
 
 impl Visit<'_> {
-    /// Tells the jobs that this peer may ask for.
-    pub(super) fn list(&self, session: &mut Session) -> std::result::Result<(), End> {
+    /// Tells the jobs that this peer may ask for; returns how many.
+    pub(super) fn list(&self, session: &mut Session) -> std::result::Result<u64, End> {
         self.open()?;
         let policy = self.policy.clone();
         self.house.know_sources(&policy)?;
@@ -24,8 +24,7 @@ impl Visit<'_> {
             count += 1;
         }
         wire::send(session.channel(), &Message::Listing(count))?;
-        self.tell("listed", None, format!("{count} jobs"));
-        Ok(())
+        Ok(count)
     }
 
     fn listed(&self, policy: &Policy, name: &str, gate: &Gate) -> Option<Listed> {
