@@ -180,6 +180,7 @@ fn an_unattended_request_takes_no_more_than_it_was_told_to() {
     town.ask("bob", "match", &["--max-peer-rows", "40"]).fails_with(4, &["45 distinct keys", "up to 40"]);
     // The result is turned to the service.
     let turned = MATCH.replace("result = [\"peer\"]", "result = [\"me\"]\noutput = \"results\"");
+    let turned = turned.replace("\"rows\", \"payload\"", "\"rows\"");
     town.policy("", BUDGETS, &turned);
     service.signal("-HUP");
     service.wait_for("reloaded", 1);
