@@ -18,6 +18,7 @@
 mod address;
 pub mod calendar;
 mod cancel;
+pub mod certificate;
 mod channel;
 pub mod emulate;
 mod error;

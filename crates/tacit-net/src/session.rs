@@ -1,6 +1,7 @@
 //! [`Session`]: two parties joined by one or more connections.
 
 use crate::address::resolve;
+use crate::certificate::Certified;
 use crate::emulate::Pace;
 use crate::handshake;
 use crate::lobby::Lobby;
@@ -64,6 +65,11 @@ impl Session {
     /// without TLS and with raw keys.
     pub fn peer_name(&self) -> Option<&str> {
         self.tls.as_ref().and_then(|tls| tls.name.as_deref())
+    }
+
+    /// What signs by the certificates' keys, where the sides know each other by certificates.
+    pub fn certified(&self) -> Option<&Certified> {
+        self.tls.as_ref().and_then(|tls| tls.certified.as_ref())
     }
 
     /// Agrees anew over the session's first channel, as a handshake does: both sides call it at the same

@@ -15,11 +15,17 @@ use crate::calendar::{date, day_of, today};
 use crate::keys::{self, Identity, PublicKey, SIGNATURE, key_error};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tacit_crypto::hex;
 
 const SUCCESSOR: &str = "tacit-successor";
 const CONTEXT: &str = "tacit 1 key that follows another";
+/// Days for which a key may be accepted beside the one that follows it.
+pub const MAX_OVERLAP: u64 = 90;
+/// Bytes of a file of successions that were seen, at most.
+const MAX_MEMORY: u64 = 1 << 20;
 
 /// A party's public key and those that followed it, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,6 +81,12 @@ impl PublicKeys {
             let [SUCCESSOR, key, until, old, new] = words[..] else { return Err(DAMAGED) };
             let key = keys::decode(key).map(|bytes| PublicKey::from_bytes(*bytes)).ok_or(DAMAGED)?;
             let day = day_of(until).ok_or(DAMAGED)?;
+            // Another machine's clock may be a day ahead.
+            if day > today().saturating_add(MAX_OVERLAP + 1) {
+                return Err(
+                    "a key is accepted for more than 90 days beside its successor; ask for a shorter overlap",
+                );
+            }
             let (signed, newest) = (message(&keys.newest(), &key, until), keys.newest());
             let holds =
                 |by: &PublicKey, text| signature(text).is_some_and(|s| by.verify(CONTEXT, &signed, &s));
@@ -123,6 +135,60 @@ impl PublicKeys {
         keys.map(|(key, _)| key.fingerprint()).collect()
     }
 
+    /// Compares these keys with the successions that the file `memory` holds, and adds those that it does not:
+    /// whoever has stolen a key can name a second follower, and is too late once the first one was seen.
+    ///
+    /// Errors: a key that was followed by another one, or for another time, and those of the file.
+    pub fn remember(&self, memory: &Path) -> Result<()> {
+        if self.followers.is_empty() {
+            return Ok(());
+        }
+        let fault = |error: std::io::Error| {
+            key_error(memory, format!("{error}; it remembers which key follows which"))
+        };
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(memory).map_err(fault)?;
+        file.lock().map_err(fault)?;
+        let mut text = String::new();
+        Read::by_ref(&mut file).take(MAX_MEMORY + 1).read_to_string(&mut text).map_err(fault)?;
+        if text.len() as u64 > MAX_MEMORY {
+            return Err(key_error(
+                memory,
+                "too long for a file of successions; move it away after a look at it",
+            ));
+        }
+        let mut more = String::new();
+        let all = self.all();
+        for pair in all.windows(2) {
+            let [(old, Some(until)), (new, _)] = pair else { continue };
+            let [old, new] = [old, new].map(|key| hex(&key.to_bytes()));
+            let line = format!("{old} {new} {}", date(*until));
+            match text.lines().find(|known| known.starts_with(&old)) {
+                None => more += &format!("{line}\n"),
+                Some(known) if known == line => {}
+                Some(_) => {
+                    let reason = format!(
+                        "the key {} was followed by another key before, or for another time, and whoever has stolen \
+                         it can name a second one; compare fingerprints by phone, and remove the line that begins \
+                         {}",
+                        pair[0].0.fingerprint(),
+                        &old[..16]
+                    );
+                    return Err(key_error(memory, reason));
+                }
+            }
+        }
+        if more.is_empty() {
+            return Ok(());
+        }
+        // A line that a crash left unfinished is of no run that went on.
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        file.write_all(format!("{gap}{more}").as_bytes()).and_then(|()| file.sync_all()).map_err(fault)
+    }
+
     /// What a user should know of the keys that were followed; nothing where none was.
     pub fn words(&self) -> Option<String> {
         let (newest, until) = self.followers.last()?;
@@ -140,6 +206,9 @@ impl PublicKeys {
 ///
 /// Errors: a key that has a successor already, whose `.pub` file is not beside it, or files that exist.
 pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Result<(PublicKey, PathBuf)> {
+    if days > MAX_OVERLAP {
+        return Err(Error::Usage(format!("keys overlap for {MAX_OVERLAP} days at most; give fewer")));
+    }
     let identity = Identity::load(old)?;
     let beside = old.with_extension("pub");
     let text = keys::read(&beside, "it stands beside the private key, and names the successor")?;
@@ -220,6 +289,56 @@ mod tests {
             let forged = format!("{}\n{} {} {} {old} {new}\n", lines[0], words[0], words[1], words[2]);
             assert!(PublicKeys::parse(&forged).is_err());
         }
+    }
+
+    /// Whoever has a copy of the old key names a follower of its own: the owner's was seen first.
+    #[test]
+    fn a_second_successor_of_a_key_is_refused_once_the_first_was_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        Identity::generate().unwrap().save(&at("one.key"), "").unwrap();
+        for file in ["key", "pub"] {
+            std::fs::copy(at(&format!("one.{file}")), at(&format!("stolen.{file}"))).unwrap();
+        }
+        name_successor(&at("one.key"), &at("two.key"), "", 30).unwrap();
+        name_successor(&at("stolen.key"), &at("thief.key"), "", 30).unwrap();
+        let [owner, thief] = ["two.pub", "thief.pub"].map(|name| PublicKeys::load(&at(name)).unwrap());
+        owner.remember(&at("seen")).unwrap();
+        let seen = std::fs::read_to_string(at("seen")).unwrap();
+        let error = thief.remember(&at("seen")).unwrap_err().to_string();
+        assert!(error.contains("followed by another key before") && error.contains("seen"), "{error}");
+        // The owner's goes on, and so does its next key; a longer overlap is another succession.
+        owner.remember(&at("seen")).unwrap();
+        assert_eq!(std::fs::read_to_string(at("seen")).unwrap(), seen);
+        name_successor(&at("two.key"), &at("three.key"), "", 0).unwrap();
+        PublicKeys::load(&at("three.pub")).unwrap().remember(&at("seen")).unwrap();
+        assert_eq!(std::fs::read_to_string(at("seen")).unwrap().lines().count(), 2);
+        let mut longer = owner.clone();
+        longer.followers[0].1 += 1;
+        assert!(longer.remember(&at("seen")).is_err());
+    }
+
+    #[test]
+    fn an_overlap_has_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (old, new) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+        old.save(&at("one.key"), "").unwrap();
+        assert!(name_successor(&at("one.key"), &at("two.key"), "", MAX_OVERLAP + 1).is_err());
+        assert!(!at("two.key").exists());
+        let chain = |days: u64| {
+            let until = date(today() + days);
+            let signed = message(&old.public(), &new.public(), &until);
+            let [one, two] = [&old, &new].map(|by| hex(&by.sign(CONTEXT, &signed).unwrap()));
+            let key = keys::encode(&new.public().to_bytes());
+            PublicKeys::parse(&format!(
+                "{}\n{SUCCESSOR} {} {until} {one} {two}\n",
+                old.public().line(""),
+                key.as_str()
+            ))
+        };
+        assert!(chain(MAX_OVERLAP).is_ok());
+        assert!(chain(MAX_OVERLAP + 2).unwrap_err().contains("90 days"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! other by raw public keys (RFC 7250) pinned from files, or by certificates of an authority both trust.
 //! Sessions are never resumed and no early data is sent.
 
+use crate::certificate::{self, Certified, certificates, provider, tls_error};
 use crate::error::printable;
 use crate::keys::{Identity, PublicKey, key_error};
 use crate::link::{Arrival, Interest, Link};
@@ -12,7 +13,6 @@ use rustix::fd::BorrowedFd;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
-use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{
@@ -22,8 +22,8 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, ParsedCertificate};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
-    DistinguishedName, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct, DistinguishedName,
+    RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -151,6 +151,10 @@ impl Tls {
             opening: Vec::new(),
             opened: false,
             name: None,
+            certified: match &self.trust {
+                Trust::Authority { .. } => self.own.clone(),
+                _ => None,
+            },
         };
         if let Err(error) = tls.handshake(deadline) {
             tls.part();
@@ -265,38 +269,6 @@ impl OneSided {
     pub fn open(&self, link: Box<dyn Link>, deadline: Instant) -> Result<Box<dyn Link>> {
         let party = if self.0.own.is_some() { Party::First } else { Party::Second };
         Ok(Box::new(self.0.open(link, party, deadline)?))
-    }
-}
-
-fn provider() -> CryptoProvider {
-    CryptoProvider {
-        cipher_suites: vec![
-            cipher_suite::TLS13_AES_128_GCM_SHA256,
-            cipher_suite::TLS13_AES_256_GCM_SHA384,
-            cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-        ],
-        kx_groups: vec![kx_group::X25519MLKEM768],
-        ..default_provider()
-    }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let found = CertificateDer::pem_file_iter(path).map_err(|error| key_error(path, error))?;
-    let found: std::result::Result<Vec<_>, _> = found.collect();
-    let found = found.map_err(|error| key_error(path, error))?;
-    if found.is_empty() { Err(key_error(path, "holds no PEM certificate")) } else { Ok(found) }
-}
-
-fn tls_error(error: rustls::Error) -> Error {
-    match error {
-        rustls::Error::AlertReceived(
-            alert @ (AlertDescription::AccessDenied
-            | AlertDescription::BadCertificate
-            | AlertDescription::UnknownCA
-            | AlertDescription::CertificateUnknown
-            | AlertDescription::CertificateExpired),
-        ) => Error::Refused { alert: format!("{alert:?}") },
-        error => Error::Tls(error.to_string()),
     }
 }
 
@@ -447,20 +419,25 @@ struct Named {
     peers: Arc<[ServerName<'static>]>,
 }
 
-/// The first of these names that the certificate is for.
+/// The one of these names that the certificate is for. One that is for several would be whichever it likes.
 fn named<'n>(
     certificate: &CertificateDer<'_>,
     peers: &'n [ServerName<'static>],
 ) -> std::result::Result<&'n ServerName<'static>, rustls::Error> {
     let certificate = ParsedCertificate::try_from(certificate)?;
     let mut fault = rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
+    let mut found = None;
     for peer in peers {
         match rustls::client::verify_server_name(&certificate, peer) {
-            Ok(()) => return Ok(peer),
+            Ok(()) if found.is_some() => {
+                let several = CertificateError::ApplicationVerificationFailure;
+                return Err(rustls::Error::InvalidCertificate(several));
+            }
+            Ok(()) => found = Some(peer),
             Err(error) => fault = error,
         }
     }
-    Err(fault)
+    found.ok_or(fault)
 }
 
 impl ClientCertVerifier for Named {
@@ -515,6 +492,8 @@ pub(crate) struct TlsLink {
     opened: bool,
     /// The name that the peer's certificate is for.
     name: Option<String>,
+    /// The local certificate, where peers know each other by certificates.
+    certified: Option<Arc<CertifiedKey>>,
 }
 
 /// What a TLS handshake came to.
@@ -529,6 +508,8 @@ pub(crate) struct Negotiated {
     pub(crate) key: Option<PublicKey>,
     /// The name that its certificate is for, where it came in one.
     pub(crate) name: Option<String>,
+    /// What signs by the certificates' keys, where there are some.
+    pub(crate) certified: Option<Certified>,
 }
 
 /// Lets TLS write to the link; the link's own errors pass through unchanged.
@@ -572,7 +553,15 @@ impl TlsLink {
             peer: self.peer()?,
             key: self.shown().and_then(|key| PublicKey::from_spki(key)),
             name: self.name.clone(),
+            certified: self.certified()?,
         })
+    }
+
+    fn certified(&self) -> Result<Option<Certified>> {
+        let Some(own) = &self.certified else { return Ok(None) };
+        let exporter = self.connection.export_keying_material([0u8; 32], certificate::EXPORTER, None);
+        let peer = self.connection.peer_certificates().unwrap_or_default().to_vec();
+        Ok(Some(Certified::new(own.clone(), peer, exporter.map_err(tls_error)?)))
     }
 
     fn shown(&self) -> Option<&CertificateDer<'static>> {

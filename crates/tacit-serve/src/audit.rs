@@ -13,6 +13,7 @@ mod export;
 pub use compare::{Party, compare};
 pub use export::{Peer, export};
 
+use crate::certified;
 use crate::file::shown;
 use crate::json::{from_hex, read_canonical};
 use crate::records::{
@@ -22,7 +23,7 @@ use crate::terms::{Side, VERSION};
 use serde_json::Value;
 use std::path::Path;
 use tacit::job::tags::TagFile;
-use tacit::net::PublicKey;
+use tacit::net::{self, PublicKey, certificate};
 use tacit::{Error, Result};
 
 /// A record that verified.
@@ -70,6 +71,32 @@ impl Record {
     pub fn name_of(&self, side: Side) -> Option<&str> {
         let terms = &self.value["common"]["terms"];
         terms[if side == Side::Service { "service_name" } else { "client_name" }].as_str()
+    }
+
+    /// The name in the certificate that a side proved, where the session had certificates.
+    pub fn certificate_of(&self, side: Side) -> Option<&str> {
+        self.of(side, "certificate")["name"].as_str()
+    }
+
+    /// Whether both sides' certificates, where there are some, lead to an authority in the PEM file
+    /// `authorities`, as of the run's start; how many there are.
+    ///
+    /// Errors: one that does not, and a file without an authority.
+    pub fn certified_by(&self, authorities: &Path) -> Result<usize> {
+        let started = self.value["common"]["started"].as_u64().unwrap_or_default();
+        let mut count = 0;
+        for side in [Side::Service, Side::Client] {
+            if let Some((chain, name, _)) = certified::read(self.of(side, "certificate")) {
+                certificate::verify(&chain, authorities, started).map_err(|error| {
+                    let (run, name) = (net::shown(self.run()), net::shown(name));
+                    Error::Input(format!(
+                        "run {run}: the certificate for {name}: {error}; name its authority"
+                    ))
+                })?;
+                count += 1;
+            }
+        }
+        Ok(count)
     }
 
     fn head_named(&self, side: Side) -> Option<[u8; 32]> {
@@ -160,10 +187,12 @@ fn form(value: &Value) -> Result<()> {
     let parts = ["common", "signatures", "side", "number", "previous", "seal", "begun"];
     members(value, &parts[..if old { 6 } else { 7 }], "the line")?;
     let [(_, service), (_, client)] = sides(version);
-    let parts = ["version", "run", "started", "terms", service, client, "revealed", "outcome"];
-    members(common, &parts, "the common part")?;
-    let parts = ["key", "keys", "input", "head", "result"];
-    [service, client].into_iter().try_for_each(|side| members(&common[side], &parts, side))
+    let parts = ["version", "run", "started", "terms", service, client, "revealed", "outcome", "session"];
+    members(common, &parts[..if old { 8 } else { 9 }], "the common part")?;
+    let parts = ["key", "keys", "input", "head", "result", "certificate"];
+    let parts = &parts[..if old { 5 } else { 6 }];
+    [service, client].into_iter().try_for_each(|side| members(&common[side], parts, side))?;
+    if old { Ok(()) } else { certified::verify(common) }
 }
 
 /// How many sides' signatures on `message` are under `signed`; each must hold.

@@ -19,7 +19,7 @@ use tacit::net::{Identity, Session};
 
 /// Says yes for 30 keys; what the service answers.
 fn yes(session: &mut Session, keys: u64) -> Message {
-    let accept = Accept { keys, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
+    let accept = Accept { keys, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
     wire::send(session.channel(), &Message::Accept(accept)).unwrap();
     wire::receive(session.channel(), wire::PROMPT).unwrap().0
 }

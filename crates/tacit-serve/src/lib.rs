@@ -12,6 +12,7 @@
 
 pub mod audit;
 mod board;
+mod certified;
 pub mod check;
 pub mod clock;
 mod dashboard;
@@ -31,6 +32,7 @@ mod rules;
 pub mod server;
 mod slots;
 pub mod terms;
+mod unsigned;
 mod visit;
 mod wire;
 

@@ -79,8 +79,8 @@ impl Event {
     pub fn level(&self) -> Level {
         match self.what {
             "policy fault" | "not reloaded" | "panicked" => Level::ERROR,
-            "refused" | "failed" | "refunded" | "broken off" | "turned away" | "recovered" | "cancelled"
-            | "strangers" | "mismatch" | "clock" | "ledger" => Level::WARN,
+            "refused" | "failed" | "unsigned" | "refunded" | "broken off" | "turned away" | "recovered"
+            | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" => Level::WARN,
             _ => Level::INFO,
         }
     }

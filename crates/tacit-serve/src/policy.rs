@@ -51,6 +51,8 @@ pub struct Policy {
     pub offer_seconds: u64,
     /// Seconds that one message of a run may take.
     pub run_seconds: u64,
+    /// Runs that one client may leave without its last signature in a day.
+    pub unsigned_runs_a_day: u64,
     /// Seconds that running jobs get when the service ends.
     pub drain_seconds: u64,
     /// Who may ask, by label.
@@ -346,6 +348,19 @@ impl Policy {
         Some(Who { label: label.clone(), account: peer.account(), client })
     }
 
+    /// Compares each peer's keys with the successions that were seen before, and remembers new ones.
+    ///
+    /// Errors: a peer whose key was followed by another one.
+    pub fn remember(&self) -> Result<()> {
+        for (label, peer) in &self.peers {
+            if let Peer::Keys(keys) = peer {
+                let named = |error| Error::Input(format!("[peers.{label}]: {error}"));
+                keys.remember(&self.state.join("successions")).map_err(named)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How the service proves who it is, and whom it lets in.
     pub fn protection(&self, identity: &Identity) -> Result<Protection> {
         let tls = match &self.certificates {
@@ -374,6 +389,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let memory = section.number("memory_mib", 64..=1 << 24).map(|mib| mib << 20);
     let offer_seconds = section.number("offer_seconds", 1..=DAY_SECONDS).unwrap_or(300);
     let run_seconds = section.number("run_seconds", 1..=DAY_SECONDS).unwrap_or(3600);
+    let unsigned_runs_a_day = section.number("unsigned_runs_a_day", 1..=MANY).unwrap_or(10);
     let drain_seconds = section.number("drain_seconds", 0..=DAY_SECONDS).unwrap_or(600);
 
     let mut peers: BTreeMap<String, Peer> = BTreeMap::new();
@@ -439,6 +455,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         memory,
         offer_seconds,
         run_seconds,
+        unsigned_runs_a_day,
         drain_seconds,
         peers,
         sources,

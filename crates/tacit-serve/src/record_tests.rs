@@ -2,10 +2,13 @@
 //! or handed to the wrong peer.
 
 use crate::audit::{self, Chain, Line, Party, Peer};
+use crate::clock::Time;
 use crate::json::canonical;
 use crate::records::{self, Records};
+use crate::request::{self, Ask};
 use crate::terms::{Accept, Side, common_part};
 use crate::tests::{Here, begun_as, chains, compare, go, id, listed, offer, text};
+use crate::unsigned::Unsigned;
 use serde_json::{Value, json};
 use std::path::Path;
 use tacit::data::csv::Options as Dialect;
@@ -46,7 +49,7 @@ fn records_of_version_1_verify_and_compare() {
 #[test]
 fn what_is_signed_names_the_parties_and_never_says_we() {
     let mut offer = offer(&"0".repeat(32));
-    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64) };
+    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64), proof: None };
     let (alice, bob) = (Identity::generate().unwrap().public(), Identity::generate().unwrap().public());
     for (reveal, security) in [("rows", "malicious"), ("payload", "malicious"), ("count", "semi-honest")] {
         (offer.reveal, offer.security) = (reveal.into(), security.into());
@@ -65,11 +68,9 @@ fn what_is_signed_names_the_parties_and_never_says_we() {
 }
 
 /// The client makes its run, has its rows, and is gone without its last message.
-#[test]
-fn a_client_that_leaves_with_its_rows_has_signed_that_it_asked() {
-    let here = Here::start("");
+fn leave_with_rows(here: &Here, job: &str) {
     let mut session = here.connect();
-    let (offer, mut said) = Here::offered_of(&mut session, "match");
+    let (offer, mut said) = Here::offered_of(&mut session, job);
     here.accept(&mut session, &offer, 30, &mut said);
     let job = offer.job(Side::Client, &id()).unwrap();
     crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
@@ -84,7 +85,35 @@ fn a_client_that_leaves_with_its_rows_has_signed_that_it_asked() {
         peer_keys: offer.service_keys,
     };
     crate::play::run(&mut session, &part, &()).unwrap();
-    drop(session);
+}
+
+/// Runs without the last signature are counted, over restarts too, and have an end.
+#[test]
+fn a_client_that_never_signs_the_end_is_refused_for_the_day() {
+    let here = Here::start(
+        "[jobs.often]\nsource = \"table\"\nallow = [\"bob\"]\nreveal = [\"rows\"]\nresult = [\"peer\"]\n\
+         max_peer_keys = 1000\nruns_a_day = 100\n",
+    );
+    for times in 1..=10 {
+        leave_with_rows(&here, "often");
+        let event = here.wait_for("unsigned", times);
+        assert_eq!(event.level(), tracing::Level::WARN);
+    }
+    let ask = Ask { job: "often".into(), reveal: None, result: None, key: None };
+    let error = request::ask(here.connect(), &ask, &here.bob).err().unwrap().to_string();
+    assert!(error.contains("`unsigned_runs_a_day`"), "{error}");
+    let state = here.folder.path().join("state/records");
+    let started = listed(audit::load(&state).unwrap())[9].value["common"]["started"].as_u64().unwrap();
+    let (day, bob) = (Time(started).day(), crate::json::hex(&here.bob.public().to_bytes()));
+    let counted = |from| Unsigned::of(&state, from).unwrap().count(day, &bob);
+    assert_eq!((counted(day), counted(day + 1)), (10, 0));
+    here.end();
+}
+
+#[test]
+fn a_client_that_leaves_with_its_rows_has_signed_that_it_asked() {
+    let here = Here::start("");
+    leave_with_rows(&here, "match");
     here.wait_for("done", 1);
     let state = here.folder.path().join("state/records");
     let found = listed(audit::load(&state).unwrap());
@@ -93,7 +122,7 @@ fn a_client_that_leaves_with_its_rows_has_signed_that_it_asked() {
     // Who does not sign at the start gets no run.
     let mut session = here.connect();
     let offer = here.offered(&mut session);
-    let accept = Accept { keys: 30, commitment: "0".repeat(64), head: "0".repeat(64) };
+    let accept = Accept { keys: 30, commitment: "0".repeat(64), head: "0".repeat(64), proof: None };
     let channel = session.channel();
     crate::wire::send(channel, &crate::wire::Message::Accept(accept)).unwrap();
     assert_eq!(offer.client_name, "bob");
@@ -110,7 +139,7 @@ fn an_interrupted_record_keeps_the_signatures_of_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let (service, _) = Records::open(folder.path(), &alice, Side::Service).unwrap();
-    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64) };
+    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64), proof: None };
     let keys = [&alice.public(), &bob.public()];
     let common = common_part(&offer(&"7".repeat(32)), &accept, &go([0; 32], 5), keys).unwrap();
     let mut begun = service.begin(common.clone(), None, records::salt(), records::salt()).unwrap();
@@ -172,7 +201,7 @@ fn a_chain_that_lacks_everything_is_not_whole() {
     let successors = [PublicKeys::load(&at("next.pub")).unwrap()];
     let lines: Vec<&str> = service.lines().collect();
     let (state, _) = Records::open(&at("state"), &next, Side::Service).unwrap();
-    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64) };
+    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64), proof: None };
     let both = [&next.public(), &listed(bobs.clone())[0].owner];
     let common = common_part(&offer(&"9".repeat(32)), &accept, &go([0; 32], 5), both).unwrap();
     let begun = state.begin(common, None, records::salt(), records::salt()).unwrap();
@@ -218,6 +247,7 @@ fn heads_of_zeros_are_for_the_start() {
                 keys: 30,
                 commitment: "1".repeat(64),
                 head: crate::json::hex(&client.head().unwrap()),
+                proof: None,
             };
             let keys = [&alice.public(), &bob.public()];
             let run = crate::json::hex(&[number; 16]);

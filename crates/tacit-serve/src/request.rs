@@ -7,6 +7,7 @@ mod tests;
 
 pub use floor::Floor;
 
+use crate::certified;
 use crate::json::{from_hex, hex};
 use crate::listed::Listed;
 use crate::log::detail;
@@ -264,6 +265,7 @@ impl Offered {
             keys,
             commitment: hex(&records::commitment("input", &input_salt, input)),
             head: hex(&records.head()?),
+            proof: certified::prove(&self.session, Side::Client, &self.offer.run, &identity.public())?,
         };
         let session = &mut self.session;
         self.answered = true;
@@ -282,7 +284,8 @@ impl Offered {
             let what = format!("the service offered {offered} keys and begins with {}; ask again", go.keys);
             return Err(Error::Peer(what));
         }
-        let common = terms::common_part(&self.offer, &accept, &go, [&self.service, &identity.public()])?;
+        let mut common = terms::common_part(&self.offer, &accept, &go, [&self.service, &identity.public()])?;
+        certified::fill(&mut common, session, Side::Client, [go.proof.as_ref(), accept.proof.as_ref()])?;
         if !records::is_signed(&self.service, records::BEGUN, &common, &go.signature)? {
             let what = "the service's signature on the run does not hold; run the same release on both sides";
             return Err(Error::Peer(what.into()));
@@ -311,6 +314,13 @@ impl Drop for Offered {
 }
 
 impl<R> Done<R> {
+    /// What the service learned, in the record's sentence, which names both parties; before the record is
+    /// written.
+    pub fn service_learned(&self) -> Option<String> {
+        let (begun, ..) = self.record.as_ref()?;
+        begun.common["revealed"]["to_service"].as_str().map(str::to_owned)
+    }
+
     /// Writes the record; true if both sides have signed it.
     pub fn record(&mut self) -> Result<bool> {
         let Some((begun, result, theirs)) = self.record.take() else { return Ok(false) };

@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::records::Records;
 use crate::slots::Slots;
 use crate::terms::Side;
+use crate::unsigned::Unsigned;
 use crate::visit::{House, Publications, visit};
 use crate::wire;
 use std::path::{Path, PathBuf};
@@ -72,6 +73,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     });
     let identity = Identity::load(&policy.identity)?;
     crate::file::private_folder(&policy.state)?;
+    policy.remember()?;
     let mut ledger = Ledger::open(&policy.state.join("ledger"))?;
     ledger.know(&policy.names_of_peers())?;
     ledger.know(&policy.names_of_sources(&ledger.places()))?;
@@ -82,6 +84,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
             format!("{interrupted} runs were interrupted and are recorded so; their charges stay"),
         ));
     }
+    let unsigned = Unsigned::of(&policy.state.join("records"), clock().day())?;
     let listener = Listener::bind(&policy.listen)?;
     let cancel = Cancel::armed();
     let started = format!(
@@ -97,6 +100,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         identity,
         slots: Slots::default(),
         publications: Publications::default(),
+        unsigned,
         draining: AtomicBool::new(false),
         log,
         available,
@@ -214,6 +218,7 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
         if !changed.is_empty() {
             return Err(changed);
         }
+        policy.remember().map_err(|error| vec![error.to_string()])?;
         let options = options(&policy, &house.identity, cancel, door)
             .and_then(|options| Ok(reception.receive_by(options)?));
         options.map_err(|error| vec![error.to_string()])?;

@@ -158,6 +158,20 @@ pub struct Accept {
     pub commitment: String,
     /// The head of its records' chain.
     pub head: String,
+    /// What the client's certificate says of its records, where TLS shows certificates.
+    pub proof: Option<Proof>,
+}
+
+/// The signature of a certificate's key on the key of a side's records, and on the run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The name that the *other* side's certificate was accepted for.
+    pub peer_name: String,
+    /// How the signature was made, as TLS 1.3 numbers it.
+    pub scheme: u16,
+    /// The signature, in hexadecimal digits.
+    pub signature: String,
 }
 
 /// The service's word that the run begins.
@@ -172,6 +186,8 @@ pub struct Go {
     pub head: String,
     /// When it charged the run, by its clock, in seconds since 1970.
     pub started: u64,
+    /// What the service's certificate says of its records, where TLS shows certificates.
+    pub proof: Option<Proof>,
     /// Its signature on the common part of the record as the run begins.
     pub signature: String,
 }
@@ -455,12 +471,15 @@ pub fn common_part(offer: &Offer, accept: &Accept, go: &Go, keys: [&PublicKey; 2
         "version": VERSION,
         "run": offer.run,
         "started": go.started,
+        "session": null,
         "terms": terms,
         "service": {
             "key": service, "keys": go.keys, "input": go.commitment, "head": go.head, "result": null,
+            "certificate": null,
         },
         "client": {
             "key": client, "keys": accept.keys, "input": accept.commitment, "head": accept.head, "result": null,
+            "certificate": null,
         },
         "revealed": { "to_service": to_service, "to_client": to_client },
         "outcome": "begun",

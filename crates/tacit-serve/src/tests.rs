@@ -64,7 +64,8 @@ pub(crate) fn offer(run: &str) -> Offer {
 }
 
 pub(crate) fn go(head: [u8; 32], started: u64) -> Go {
-    Go { keys: 40, commitment: hex(&[2; 32]), head: hex(&head), started, signature: String::new() }
+    let (commitment, head) = (hex(&[2; 32]), hex(&head));
+    Go { keys: 40, commitment, head, started, proof: None, signature: String::new() }
 }
 
 pub(crate) fn listed(chain: audit::Chain) -> Vec<audit::Record> {
@@ -86,7 +87,8 @@ pub(crate) fn chains(folder: &Path, count: u8) -> (Identity, Identity) {
     let (service, _) = Records::open(&folder.join("alice"), &alice, Side::Service).unwrap();
     let (client, _) = Records::open(&folder.join("bob"), &bob, Side::Client).unwrap();
     for number in 0..count {
-        let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&client.head().unwrap()) };
+        let accept =
+            Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&client.head().unwrap()), proof: None };
         let go = go(service.head().unwrap(), 1_700_000_000);
         let common =
             common_part(&offer(&hex(&[number; 16])), &accept, &go, [&alice.public(), &bob.public()]).unwrap();
@@ -186,7 +188,7 @@ fn a_run_whose_process_is_gone_is_recorded_as_interrupted_once() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let (service, _) = Records::open(folder.path(), &alice, Side::Service).unwrap();
-    let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
+    let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]), proof: None };
     let go = go([0; 32], 5);
     let common = common_part(&offer(&hex(&[7; 16])), &accept, &go, [&alice.public(), &bob.public()]).unwrap();
     let begun = service.begin(common.clone(), None, records::salt(), records::salt()).unwrap();
@@ -206,7 +208,7 @@ fn of_what_a_crash_left_only_runs_without_a_record_are_recorded() {
     let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let (client, _) = Records::open(folder.path(), &bob, Side::Client).unwrap();
     let begin = |number: u8| {
-        let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
+        let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]), proof: None };
         let go = go([0; 32], 5);
         let keys = [&alice.public(), &bob.public()];
         let common = common_part(&offer(&hex(&[number; 16])), &accept, &go, keys).unwrap();
@@ -243,7 +245,8 @@ fn processes_that_share_a_chain_do_not_trip_over_each_other() {
                 for number in 0..RUNS {
                     let (client, interrupted) = Records::open(folder, bob, Side::Client).unwrap();
                     assert_eq!(interrupted, 0);
-                    let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
+                    let accept =
+                        Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]), proof: None };
                     let go = go([0; 32], 5);
                     let offer = offer(&hex(&[process, number]));
                     let common = common_part(&offer, &accept, &go, [&alice.public(), &bob.public()]).unwrap();
@@ -492,7 +495,7 @@ impl Here {
 
     /// Takes the offer with so many keys announced, and signs the run.
     pub(crate) fn accept(&self, session: &mut Session, offer: &Offer, keys: u64, said: &mut Said) -> Value {
-        let accept = Accept { keys, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
+        let accept = Accept { keys, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
         said.add(&wire::send(session.channel(), &Message::Accept(accept.clone())).unwrap());
         let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
         said.add(&bytes);
@@ -685,7 +688,7 @@ fn whoever_makes_more_queries_than_announced_gets_no_answer() {
     let (offer, mut said) = Here::offered_of(&mut session, "known");
     assert_eq!((offer.left.rows, offer.max_peer_keys), (14, 14));
     // More than is left is refused when it is announced.
-    let accept = Accept { keys: 15, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
+    let accept = Accept { keys: 15, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
     said.add(&wire::send(session.channel(), &Message::Accept(accept)).unwrap());
     let (message, _) = wire::receive(session.channel(), wire::PROMPT).unwrap();
     let Message::Refusal(refusal) = message else { panic!("{message:?}") };

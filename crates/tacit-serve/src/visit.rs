@@ -5,6 +5,7 @@ mod lookup;
 
 pub(crate) use lookup::Publications;
 
+use crate::certified;
 use crate::clock::{Clock, Time};
 use crate::json::{from_hex, hex};
 use crate::ledger::{Charge, Ledger};
@@ -15,6 +16,7 @@ use crate::records::{self, Begun, Records};
 use crate::rules::{self, Admitted, Found, No};
 use crate::slots::{Place, Slots};
 use crate::terms::{self, Accept, Go, Offer, Said, Side};
+use crate::unsigned::Unsigned;
 use crate::wire::{self, Ask, Message};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -38,6 +40,8 @@ pub(crate) struct House {
     pub identity: Identity,
     pub slots: Slots,
     pub publications: Publications,
+    /// Runs that clients left without their last signature.
+    pub unsigned: Unsigned,
     /// Whether the service ends: nothing new begins.
     pub draining: AtomicBool,
     pub log: Box<Log>,
@@ -209,6 +213,7 @@ impl Visit<'_> {
         detail("asked", &self.run, format!("for {}", tacit::net::shown(&ask.job)));
         self.key = self.key.or_else(|| ask.key.as_deref().and_then(from_hex).map(PublicKey::from_bytes));
         self.key()?;
+        self.signs(&policy)?;
         self.open()?;
         let found = rules::find(&policy, &self.label, &ask.job, self.house.times().0)?;
         let busy =
@@ -290,6 +295,29 @@ impl Visit<'_> {
         said.add(&bytes);
         detail("accepted", &self.run, format!("with {} keys", accept.keys));
         Ok(accept)
+    }
+
+    /// Whether the client signs its runs to their end: most of them at least.
+    fn signs(&self, policy: &Policy) -> std::result::Result<(), No> {
+        let most = policy.unsigned_runs_a_day;
+        let client = match &self.proved.1 {
+            Some(name) => name.clone(),
+            None => hex(&self.key()?.to_bytes()),
+        };
+        let count = self.house.unsigned.count(self.house.times().0.day(), &client);
+        if count < most {
+            return Ok(());
+        }
+        let what = format!("{count} runs of today ended without your last signature, of {most} that may");
+        Err(No::new("unsigned_runs_a_day", what))
+    }
+
+    /// Writes the record of a run that ended without the client's last signature: counted, and a warning.
+    fn unsigned(&self, begun: Begun, outcome: &str, result: &Value) -> Result<()> {
+        self.house.unsigned.add(&begun.common);
+        begun.finish(outcome, result, None)?;
+        self.tell("unsigned", None, format!("{outcome}; the client signed the run when it began"));
+        Ok(())
     }
 
     fn open(&self) -> std::result::Result<(), No> {
@@ -483,12 +511,19 @@ impl Visit<'_> {
             commitment: hex(&records::commitment("input", &input_salt, &begin.digest)),
             head: hex(&head),
             started: clock.0,
+            proof: None,
             signature: String::new(),
         };
         let peer = self.key()?;
         let keys = [&self.house.identity.public(), &peer];
-        let begun = terms::common_part(offer, accept, &go, keys)
-            .and_then(|common| self.house.records.begin(common, None, input_salt, result_salt));
+        let common = certified::prove(session, Side::Service, &self.run, keys[0]).and_then(|proof| {
+            go.proof = proof;
+            let mut common = terms::common_part(offer, accept, &go, keys)?;
+            let proofs = [go.proof.as_ref(), accept.proof.as_ref()];
+            certified::fill(&mut common, session, Side::Service, proofs)?;
+            Ok(common)
+        });
+        let begun = common.and_then(|common| self.house.records.begin(common, None, input_salt, result_salt));
         let mut begun = match begun {
             Ok(begun) => begun,
             Err(error) => return Err(self.refund(error)),
@@ -534,11 +569,18 @@ impl Visit<'_> {
         match played {
             Ok(Fate { wall, stats, result, theirs }) => {
                 self.house.ledger(|ledger| ledger.settle(&self.run));
+                let result = result.unwrap_or(Value::Null);
                 let outcome = match theirs {
-                    Ok(_) => "complete".to_owned(),
-                    Err(_) => play::unsigned(Side::Service),
+                    Ok(theirs) => {
+                        begun.finish("complete", &result, Some(theirs))?;
+                        "complete".to_owned()
+                    }
+                    Err(_) => {
+                        let outcome = play::unsigned(Side::Service);
+                        self.unsigned(begun, &outcome, &result)?;
+                        outcome
+                    }
                 };
-                begun.finish(&outcome, &result.unwrap_or(Value::Null), theirs.ok())?;
                 let words = format!(
                     "{:.3} s, {} bytes sent, {} received; {outcome}",
                     wall.as_secs_f64(),
@@ -556,6 +598,7 @@ impl Visit<'_> {
             }
             Err(error) => {
                 self.broke();
+                self.house.unsigned.add(&begun.common);
                 begun.finish("broken off", &Value::Null, None)?;
                 Err(error.into())
             }

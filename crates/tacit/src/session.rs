@@ -73,9 +73,12 @@ impl Session {
 
     /// Authenticates both sides with TLS 1.3: our private key file, and the public key file that the peer
     /// gave us. Where that names a [successor](tacit_net::succession), the peer may prove that key, or for as
-    /// long as they overlap the one before.
+    /// long as they overlap the one before. The first successor that was seen is remembered next to the identity,
+    /// in a file that ends in `.successions`, and another one refused.
     pub fn keys(mut self, identity: &Path, peer: &Path) -> Result<Self> {
+        let memory = identity.with_extension("successions");
         let (identity, peer) = (Identity::load(identity)?, PublicKeys::load(peer)?);
+        peer.remember(&memory)?;
         let tls = match peer.words() {
             None => Tls::pinned(&identity, peer.first())?,
             Some(_) => Tls::one_of(&identity, peer.accepted())?,

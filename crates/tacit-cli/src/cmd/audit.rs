@@ -62,6 +62,9 @@ struct VerifyArgs {
     /// must be in the other side's
     #[arg(long, value_name = "PUBFILE", requires = "against")]
     against_key: Vec<PathBuf>,
+    /// Authorities, in a PEM file, that every certificate in the records must lead to
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
     /// The run that --input is about
     #[arg(long, value_name = "RUN", requires = "input")]
     run: Option<String>,
@@ -150,11 +153,15 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
             )));
         }
     }
+    let of = |authority: &PathBuf| -> Result<usize> {
+        chain.records().map(|record| record.certified_by(authority)).sum()
+    };
+    let certificates = args.authority.as_ref().map(of).transpose()?;
     let (count, digests) = (chain.records().count(), chain.withheld());
     let both = chain.records().filter(|record| record.both_signed).count();
     let object = json!({
         "name": "audit", "records": count, "digests": digests, "signed_by_both": both, "owners": owners,
-        "compared": compared, "input": args.input.is_some(),
+        "compared": compared, "certificates": certificates, "input": args.input.is_some(),
     });
     let mut text = format!("records in a whole chain: {count}, signed by both sides: {both}");
     if digests > 0 {
@@ -166,6 +173,9 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     if let Some(compared) = compared {
         text +=
             &format!("\nruns compared with the other side's records: {compared}; none is missing or changed");
+    }
+    if let Some(certificates) = certificates {
+        text += &format!("\ncertificates of that authority: {certificates}");
     }
     if args.input.is_some() {
         text += "\nthe input is the one that was committed to";
@@ -268,8 +278,11 @@ fn words(record: &Record) -> String {
         let result = record.of(side, "result");
         let has = if result.is_null() { "no result" } else { "a result" };
         lines.push(format!(
-            "  {}, key {}, had {} distinct keys and committed to {has}",
+            "  {}{}, key {}, had {} distinct keys and committed to {has}",
             party(side),
+            record
+                .certificate_of(side)
+                .map_or(String::new(), |name| format!(", certificate {}", shown(name))),
             key(side),
             record.of(side, "keys")
         ));

@@ -29,8 +29,8 @@ pub(crate) struct Args {
     /// Makes the key that takes this one's place: the old public key names it, by its signature
     #[arg(long, value_name = "FILE")]
     successor_of: Option<PathBuf>,
-    /// Days for which the old key is accepted beside its successor
-    #[arg(long, value_name = "DAYS", default_value_t = 30, requires = "successor_of", value_parser = clap::value_parser!(u64).range(0..=3660))]
+    /// Days for which the old key is accepted beside its successor, 90 at most
+    #[arg(long, value_name = "DAYS", default_value_t = 30, requires = "successor_of", value_parser = clap::value_parser!(u64).range(0..=90))]
     overlap: u64,
 }
 

@@ -559,6 +559,10 @@ pub(super) fn report(
     for (name, value) in more {
         object[*name] = value.clone();
     }
+    // A service's record says it in a sentence of its own.
+    let said =
+        more.iter().find(|(name, _)| *name == "other_side_learned").and_then(|(_, said)| said.as_str());
+    let other_learns = said.map_or(format!("the other side learned {other_learns}"), str::to_owned);
     let spec = job.key.as_ref();
     if let Some(spec) = spec {
         object["key"] = json!(spec.agreed_types());
@@ -603,7 +607,7 @@ pub(super) fn report(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
          the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\
          {:.3} s, {} bytes sent, {} received, {} rounds; {protocol} ({security}){}\n\
-         the other side learned {other_learns}",
+         {other_learns}",
         own.rows(),
         own.duplicate_rows(),
         own.rows_without_key(),

@@ -258,6 +258,7 @@ fn intersect(
     let ours = (own.keys(), gift.borrowed());
     let mut done = offered.run(&job, &digest, ours, (identity, &records), &progress)?;
     progress.finish();
+    let learned = done.service_learned();
     let signed = done.record()?;
     let mut rows = None;
     if let Some(mut output) = output {
@@ -272,6 +273,7 @@ fn intersect(
         ("terms_hash", json!(hex(&offer.hash()?))),
         ("records", json!(folder)),
         ("signed_by_both", json!(signed)),
+        ("other_side_learned", json!(learned)),
     ];
     report(args.output.as_deref(), &job, context, &own, &done.ran, done.service_keys, rows, &more)?;
     keep(signed, &folder)

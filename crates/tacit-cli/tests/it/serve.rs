@@ -182,6 +182,7 @@ fn an_unattended_request_takes_no_more_than_it_was_told_to() {
     town.ask("bob", "match", &["--max-peer-rows", "40"]).fails_with(4, &["45 distinct keys", "up to 40"]);
     // The result is turned to the service.
     let turned = MATCH.replace("result = [\"peer\"]", "result = [\"me\"]\noutput = \"results\"");
+    let turned = turned.replace("\"rows\", \"payload\"", "\"rows\"");
     town.policy("", BUDGETS, &turned);
     service.signal("-HUP");
     service.wait_for("reloaded", 1);
@@ -441,6 +442,20 @@ fn a_key_that_follows_another_is_known_and_the_same_peer() {
     let service = Service::start(&town.bench);
     town.refused("bob2", "match", "rows_in_total", &[]);
     town.refused("bob", "match", "rows_in_total", &[]);
+    // Whoever has stolen the old key names another follower, and is too late.
+    std::fs::copy(town.bench.path("first.pub"), town.bench.path("stolen.pub")).unwrap();
+    std::fs::copy(town.bench.path("bob.key"), town.bench.path("stolen.key")).unwrap();
+    town.bench.run(&["keygen", "--out", "thief.key", "--successor-of", "stolen.key"]).success();
+    std::fs::copy(town.bench.path("thief.pub"), town.bench.path("bob.pub")).unwrap();
+    let mut service = service;
+    service.signal("-HUP");
+    service.wait_for("not reloaded", 1);
+    let fault = service.events("policy fault")[0]["message"].to_string();
+    assert!(fault.contains("[peers.bob]") && fault.contains("followed by another key before"), "{fault}");
+    town.ask("thief", "match", &[]).fails_with(4, &["refused our identity"]);
+    town.bench.write("bob.pub", &chain);
+    let long = ["keygen", "--out", "late.key", "--successor-of", "carol.key", "--overlap", "91"];
+    town.bench.run(&long).fails_with(2, &["--overlap"]);
     service.end();
     // The service's own key has a successor, which those who pinned the old one know by its file.
     town.policy("concurrency_per_peer = 4", "rows_in_total = 1000\n", MATCH);
@@ -511,14 +526,27 @@ fn peers_are_known_by_certificates_of_an_authority() {
     // Certified, but nobody whom the policy names; and a service of another name.
     ask("dave", "alice.example", "match", &table).fails_with(4, &["refused our identity"]);
     ask("bob", "eve.example", "match", &table).fails_with(4, &["eve.example"]);
+    // A certificate for two of the peers is neither's.
+    let key = rcgen::KeyPair::generate().unwrap();
+    let names = ["bob.example", "carol.example"].map(str::to_owned).to_vec();
+    let both = rcgen::CertificateParams::new(names).unwrap();
+    town.bench.write("eve.pem", both.signed_by(&key, &issuer).unwrap().pem());
+    town.bench.write("eve.pkcs8", key.serialize_pem());
+    town.bench.run(&["keygen", "--out", "eve.key"]).success();
+    ask("eve", "alice.example", "match", &table).fails_with(4, &["refused our identity"]);
     let granted = service.end().into_iter().filter(|event| event["event"] == "granted");
     assert_eq!(granted.map(|event| event["peer"].to_string()).collect::<Vec<_>>(), ["\"bob\"", "\"carol\""]);
-    // The records name the keys that signed them, whatever proved the connection.
+    // The records name the keys that signed them, and hold the certificates that signed those keys.
     town.verify(
         "state/records",
         &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
     );
-    town.verify("bob.records", &["--key", "bob.pub"]);
+    let verified = town.verify("bob.records", &["--key", "bob.pub", "--authority", "ca.pem"]);
+    assert_eq!(verified["certificates"], 2);
+    let shown = town.bench.run(&["audit", "show", "bob.records"]);
+    assert!(shown.success().contains("bob (client), certificate bob.example, key"), "{shown:?}");
+    let other = ["audit", "verify", "bob.records", "--authority", "alice.pem"];
+    town.bench.run(&other).fails_with(3, &["certificate for alice.example"]);
 }
 
 /// The log in both forms: what is told at which level, and a run by the name that both sides have for it.
@@ -735,7 +763,8 @@ fn kills_at_random_moments_lose_no_record_and_grant_no_run_twice() {
     };
     let town = Town::new();
     let most = ROUNDS;
-    town.policy("", BUDGETS, &MATCH.replace("runs_a_day = 1000", &format!("runs_a_day = {most}")));
+    let head = "unsigned_runs_a_day = 1000";
+    town.policy(head, BUDGETS, &MATCH.replace("runs_a_day = 1000", &format!("runs_a_day = {most}")));
     for _ in 0..ROUNDS {
         let service = Service::start(&town.bench);
         let words = town.asking("bob", "match", &["--connect-timeout", "1", "--timeout", "5"]);

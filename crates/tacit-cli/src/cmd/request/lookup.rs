@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::Path;
 use tacit::data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit::data::table::Source;
-use tacit::job::tags::{TagFile, learned_of};
+use tacit::job::tags::TagFile;
 use tacit::net::Identity;
 use tacit::{Error, Result};
 use tacit_serve::json::hex;
@@ -110,6 +110,7 @@ pub(super) fn run(
     let digest = asked.digest()?;
     let mut done = offered.look_up(&mut file, &digest, (&keys, &spec), (identity, &records), &progress)?;
     progress.finish();
+    let learns = done.service_learned().unwrap_or_default();
     let signed = done.record()?;
     let matches = &done.ran.result;
     let mut rows = None;
@@ -120,7 +121,6 @@ pub(super) fn run(
     }
 
     let stats = done.ran.stats;
-    let learns = learned_of(count);
     let mut object = json!({
         "name": "request",
         "job": offer.job,
@@ -164,8 +164,7 @@ pub(super) fn run(
         text += &format!("{rows} rows of ours written to {}\n", output::name(path));
     }
     text += &format!(
-        "{count} queries to {} published keys, {} left; {:.3} s, {} bytes sent, {} received\nthe other side \
-         learned {learns}",
+        "{count} queries to {} published keys, {} left; {:.3} s, {} bytes sent, {} received\n{learns}",
         offer.service_keys,
         offer.left.rows.saturating_sub(count),
         done.ran.wall.as_secs_f64(),

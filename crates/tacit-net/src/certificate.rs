@@ -1,0 +1,191 @@
+//! What a certificate's key signs over a session, to be shown to others later: TLS itself proves the name to the
+//! peer alone.
+//!
+//! Each side signs a message together with a value of the session that both have and nobody else could have
+//! made ([`Certified::exporter`]). Whoever gets value, message, chain and signature can verify it.
+
+use crate::keys::key_error;
+use crate::{Error, Result};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{AlertDescription, SignatureScheme};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CONTEXT: &[u8] = b"tacit 2 certificate of a session\0";
+/// The label of the exporter: none of those that keys come from.
+pub(crate) const EXPORTER: &[u8] = b"EXPORTER-tacit-certificate";
+/// Signatures that are made and accepted, those of TLS 1.3.
+const SCHEMES: [SignatureScheme; 7] = [
+    SignatureScheme::ED25519,
+    SignatureScheme::ECDSA_NISTP256_SHA256,
+    SignatureScheme::ECDSA_NISTP384_SHA384,
+    SignatureScheme::ECDSA_NISTP521_SHA512,
+    SignatureScheme::RSA_PSS_SHA256,
+    SignatureScheme::RSA_PSS_SHA384,
+    SignatureScheme::RSA_PSS_SHA512,
+];
+
+/// A session whose sides know each other by certificates.
+pub struct Certified {
+    own: Arc<CertifiedKey>,
+    peer: Vec<CertificateDer<'static>>,
+    exporter: [u8; 32],
+}
+
+impl fmt::Debug for Certified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Certified([secret], peer's chain of {})", self.peer.len())
+    }
+}
+
+/// A signature by the key of a certificate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Signed {
+    /// How it was made, as TLS 1.3 numbers it.
+    pub scheme: u16,
+    /// The signature.
+    pub signature: Vec<u8>,
+}
+
+fn bytes(chain: &[CertificateDer<'_>]) -> Vec<Vec<u8>> {
+    chain.iter().map(|certificate| certificate.to_vec()).collect()
+}
+
+fn bound(exporter: &[u8; 32], message: &[u8]) -> Vec<u8> {
+    [CONTEXT, exporter, message].concat()
+}
+
+impl Certified {
+    pub(crate) fn new(
+        own: Arc<CertifiedKey>,
+        peer: Vec<CertificateDer<'static>>,
+        exporter: [u8; 32],
+    ) -> Self {
+        Certified { own, peer, exporter }
+    }
+
+    /// A value of this session, the same on both sides; it is no secret, and no key comes from it.
+    pub fn exporter(&self) -> &[u8; 32] {
+        &self.exporter
+    }
+
+    /// The local chain, the certificate itself first, in DER.
+    pub fn own_chain(&self) -> Vec<Vec<u8>> {
+        bytes(&self.own.cert)
+    }
+
+    /// The peer's, which TLS has verified.
+    pub fn peer_chain(&self) -> Vec<Vec<u8>> {
+        bytes(&self.peer)
+    }
+
+    /// Signs a message by the key of the local certificate, over this session.
+    pub fn sign(&self, message: &[u8]) -> Result<Signed> {
+        let none = || Error::Usage("the certificate's key signs by no scheme of TLS 1.3".to_owned());
+        let signer = self.own.key.choose_scheme(&SCHEMES).ok_or_else(none)?;
+        let signature = signer.sign(&bound(&self.exporter, message)).map_err(tls_error)?;
+        Ok(Signed { scheme: signer.scheme().into(), signature })
+    }
+}
+
+/// The content of an element of DER with this tag, and what follows it.
+fn element(tag: u8, input: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&found, rest) = input.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = match (first, rest) {
+        (0..=0x7f, rest) => (usize::from(first), rest),
+        (0x81, [length, rest @ ..]) => (usize::from(*length), rest),
+        (0x82, [high, low, rest @ ..]) => (usize::from(u16::from_be_bytes([*high, *low])), rest),
+        _ => return None,
+    };
+    (found == tag && rest.len() >= length).then(|| rest.split_at(length))
+}
+
+/// Whether the key of the chain's first certificate signed `message` over the session of `exporter`.
+pub fn is_signed(chain: &[Vec<u8>], exporter: &[u8; 32], message: &[u8], signed: &Signed) -> bool {
+    let verify = || {
+        let leaf = CertificateDer::from(chain.first()?.as_slice());
+        let info = ParsedCertificate::try_from(&leaf).ok()?.subject_public_key_info();
+        let (info, _) = element(0x30, &info)?;
+        let (algorithm, rest) = element(0x30, info)?;
+        let (&0, key) = element(0x03, rest)?.0.split_first()? else { return None };
+        let scheme = SCHEMES.into_iter().find(|scheme| u16::from(*scheme) == signed.scheme)?;
+        let known = provider().signature_verification_algorithms.mapping;
+        let (_, algorithms) = known.iter().find(|(known, _)| *known == scheme)?;
+        let message = bound(exporter, message);
+        let holds = algorithms.iter().any(|one| {
+            one.public_key_alg_id().as_ref() == algorithm
+                && one.verify_signature(key, &message, &signed.signature).is_ok()
+        });
+        holds.then_some(())
+    };
+    verify().is_some()
+}
+
+/// Whether the chain's first certificate is for this name.
+pub fn is_for(chain: &[Vec<u8>], name: &str) -> bool {
+    let verify = || {
+        let leaf = CertificateDer::from(chain.first()?.as_slice());
+        let certificate = ParsedCertificate::try_from(&leaf).ok()?;
+        let name = ServerName::try_from(name).ok()?;
+        rustls::client::verify_server_name(&certificate, &name).ok()
+    };
+    verify().is_some()
+}
+
+/// Whether the chain leads to an authority in the PEM file `authorities`, as of `seconds` since 1970.
+///
+/// Errors: a chain that does not, and a file that holds no authority.
+pub fn verify(chain: &[Vec<u8>], authorities: &Path, seconds: u64) -> Result<()> {
+    let provider = Arc::new(provider());
+    let mut roots = rustls::RootCertStore::empty();
+    for root in certificates(authorities)? {
+        roots.add(root).map_err(|error| key_error(authorities, error))?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    let verifier = verifier.map_err(|error| Error::Tls(error.to_string()))?;
+    let chain: Vec<CertificateDer<'_>> =
+        chain.iter().map(|certificate| CertificateDer::from(certificate.as_slice())).collect();
+    let (leaf, more) = chain.split_first().ok_or_else(|| Error::Tls("there is no certificate".to_owned()))?;
+    let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+    verifier.verify_client_cert(leaf, more, at).map(|_| ()).map_err(tls_error)
+}
+
+pub(crate) fn provider() -> CryptoProvider {
+    CryptoProvider {
+        cipher_suites: vec![
+            cipher_suite::TLS13_AES_128_GCM_SHA256,
+            cipher_suite::TLS13_AES_256_GCM_SHA384,
+            cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        ],
+        kx_groups: vec![kx_group::X25519MLKEM768],
+        ..default_provider()
+    }
+}
+
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let found = CertificateDer::pem_file_iter(path).map_err(|error| key_error(path, error))?;
+    let found: std::result::Result<Vec<_>, _> = found.collect();
+    let found = found.map_err(|error| key_error(path, error))?;
+    if found.is_empty() { Err(key_error(path, "holds no PEM certificate")) } else { Ok(found) }
+}
+
+pub(crate) fn tls_error(error: rustls::Error) -> Error {
+    match error {
+        rustls::Error::AlertReceived(
+            alert @ (AlertDescription::AccessDenied
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired),
+        ) => Error::Refused { alert: format!("{alert:?}") },
+        error => Error::Tls(error.to_string()),
+    }
+}
