@@ -16,6 +16,7 @@ import os
 import random
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -69,7 +70,7 @@ class Format:
 
 
 # Formats of which no changed file may pass for a whole one: every byte is under a MAC, a signature or a proof.
-UNFORGED = {"NISC reply", "dealt seed"}
+UNFORGED = {"NISC reply", "dealt seed", "records"}
 
 
 def make(folder):
@@ -90,6 +91,7 @@ def make(folder):
     (folder / "p.garble.rs").write_text(GARBLE)
     tacit("circuit", "export", "add8", "--output", "add8.txt")
     tacit("keygen", "--out", "alice.key")
+    tacit("keygen", "--out", "bob.key")
     tacit("ot", "deal", "--count", "1000", "--sender", "s.seed", "--receiver", "r.seed")
     tacit("tags", "publish", "--input", "t.csv", "--key", "email", "--identity", "alice.key",
           "--out", "t.tags", "--private", "t.oprf")  # fmt: skip
@@ -102,12 +104,23 @@ def make(folder):
         shutil.copy(folder / f"{name}.key", folder / f"{name}-asked.key")
     tacit("nisc", "reply", "--key", "a-asked.key", "--public", "n.pub", "--question", "question",
           "--messages", "pairs.txt", "--out", "reply")  # fmt: skip
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
     (folder / "policy.toml").write_text(
-        'version = 1\nlisten = "127.0.0.1:7700"\nidentity = "alice.key"\nstate = "state"\n'
-        '[peers.bob]\nkey = "alice.pub"\n[sources.t]\ninput = "t.csv"\nkey = ["email"]\nrows_in_total = 5_000\n'
+        f'version = 1\nlisten = "{address}"\nidentity = "alice.key"\nstate = "state"\n'
+        '[peers.bob]\nkey = "bob.pub"\n[sources.t]\ninput = "t.csv"\nkey = ["email"]\nrows_in_total = 5_000\n'
         '[jobs.rows]\nsource = "t"\nallow = ["bob"]\nreveal = ["rows"]\nresult = ["peer"]\n'
-        'max_peer_keys = 2_000\nruns_a_day = 1\nhours = ["Mon-Fri 20:00-24:00"]\nexpires = 2999-06-30\n'
+        'max_peer_keys = 2_000\nruns_a_day = 1\nhours = ["daily 00:00-24:00"]\nexpires = 2999-06-30\n'
     )
+    service = subprocess.Popen([COMMAND, "serve", "--policy", "policy.toml"], cwd=folder, stderr=subprocess.DEVNULL)
+    try:
+        tacit("request", "rows", "--connect", address, "--identity", "bob.key", "--peer", "alice.pub",
+              "--input", "t.csv", "--key", "email", "--output", "both.csv", "--connect-timeout", "20", "--yes")  # fmt: skip
+    finally:
+        service.terminate()
+        service.wait()
+    shutil.copy(folder / "bob.records" / "records.jsonl", folder / "records.jsonl")
 
 
 def formats():
@@ -135,7 +148,8 @@ def formats():
         Format("NISC answer", "answer", opening, nisc),
         Format("NISC question", "question", replying, nisc),
         Format("NISC reply", "reply", opening, nisc),
-        Format("policy", "policy.toml", ["serve", "--check", "--policy", "policy.toml"], ("alice.key", "alice.pub", "t.csv")),
+        Format("policy", "policy.toml", ["serve", "--check", "--policy", "policy.toml"], ("alice.key", "bob.pub", "t.csv")),
+        Format("records", "records.jsonl", ["audit", "verify", "records.jsonl", "--key", "bob.pub"], ("bob.pub",)),
     ]
 
 

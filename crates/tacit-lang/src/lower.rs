@@ -23,7 +23,7 @@ const AT_BOUNDS: usize = 2;
 /// Gates of a circuit, at most.
 const PROGRAM_GATES: u64 = 1 << 25;
 /// Steps of the lowering, at most: an expression is one, and so are 16 bits that are moved.
-const MAX_STEPS: u64 = 1 << 28;
+const MAX_STEPS: u64 = 1 << 26;
 /// How deep functions may call each other.
 const MAX_CALLS: usize = 64;
 

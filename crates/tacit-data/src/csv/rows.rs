@@ -121,6 +121,7 @@ impl<'a> Rows<'a> {
                 break;
             }
         }
+        self.check_length(self.row.place.len())?;
         let (expected, found) = (*self.width.get_or_insert(self.row.ends.len()), self.row.ends.len());
         if found == expected {
             return Ok(true);
@@ -252,6 +253,7 @@ impl<'a> Rows<'a> {
 
     /// Reads more behind the row of now, which moves to the front; `false` if there is no more.
     fn more(&mut self) -> Result<bool> {
+        self.check_length(self.text.len() - self.at)?;
         match self.rest {
             Rest::Unknown => {}
             Rest::Nothing => return Ok(false),
@@ -263,10 +265,6 @@ impl<'a> Rows<'a> {
         bytes.append(&mut self.torn);
         // As much again, so that a long row is not looked at too often.
         let before = bytes.len();
-        if before as u64 > self.most.bytes() {
-            let (path, place) = (self.input.path().to_owned(), Place::Line(self.row.line));
-            return Err(Error::LongRow { path, place, most: self.most.bytes() });
-        }
         let mut filled = before;
         bytes.resize(before + before.max(BUFFER), 0);
         while filled < bytes.len() {
@@ -293,6 +291,15 @@ impl<'a> Rows<'a> {
             String::from_utf8(bytes).unwrap_or_default()
         });
         Ok(true)
+    }
+
+    /// Refuses a row of so many bytes, or more, if that is too long.
+    fn check_length(&self, bytes: usize) -> Result<()> {
+        if bytes as u64 <= self.most.bytes() {
+            return Ok(());
+        }
+        let (path, place) = (self.input.path().to_owned(), Place::Line(self.row.line));
+        Err(Error::LongRow { path, place, most: self.most.bytes() })
     }
 
     fn invalid(&self) -> Error {

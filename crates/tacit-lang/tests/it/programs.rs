@@ -263,6 +263,11 @@ fn programs_that_overrun_the_languages_own_compiler_are_errors_of_the_program() 
         (main(&format!("{}x", "! ".repeat(many))), &["line 2: ", "hang together"]),
         (main(&format!("x{}", " as u8".repeat(many))), &["line 2: ", "hang together"]),
         (main(&format!("{} {{ x }}", "if true { y } else ".repeat(many))), &["line 2: ", "hang together"]),
+        // It went on for a minute.
+        (
+            main("let mut n = x; for i in 0u32..60000u32 { for j in 0u32..60000u32 { n = n; } } n"),
+            &["line 2: ", "too many steps"],
+        ),
         (main(&arms), &[]),
     ] {
         let start = std::time::Instant::now();
