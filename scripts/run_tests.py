@@ -52,9 +52,9 @@ class Counts:
 
     def table(self):
         """The slowest tests as a Markdown table."""
-        lines = ["| test | seconds |", "| --- | --- |"]
-        slowest = sorted(self.times, key=lambda time: (-time[1], time[0]))[:SLOWEST]
-        return "\n".join(lines + [f"| `{name}` | {seconds:.0f} |" for name, seconds in slowest])
+        lines = ["| seconds | crate | test |", "| --- | --- | --- |"]
+        slowest = sorted(self.times, reverse=True)[:SLOWEST]
+        return "\n".join(lines + [f"| {seconds:.0f} | `{crate}` | {test} |" for seconds, crate, test in slowest])
 
 
 class Binary:
@@ -111,7 +111,7 @@ def tally(lines, sound, counts, name):
                 print("error: an ignored test: remove it or move it to the long tests")
                 failed += int(found[3])
         elif found := TIMED.match(line):
-            counts.times.append((f"{name}: {found[1]}", float(found[2])))
+            counts.times.append((float(found[2]), name.split()[0], found[1]))
     if not sound and failed == 0:
         # What does not compile, or a test binary that died, prints no result line.
         failed = 1

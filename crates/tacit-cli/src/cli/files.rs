@@ -16,6 +16,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("psi", "spill", Kind::Folder),
     ("psi", "resume", Kind::Folder),
     ("request", "output", Kind::Result),
+    ("audit export", "output", Kind::Result),
     ("ot", "out", Kind::Result),
     ("ot pool make", "file", Kind::Secret),
     ("ot deal", "sender", Kind::Secret),

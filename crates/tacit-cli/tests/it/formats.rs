@@ -341,9 +341,10 @@ fn every_paragraph_on_results_is_tried() {
         "bench",
         "man DIR",
         "request",
+        "audit verify",
         "gateway",
     ];
-    let elsewhere = "request is tried in serve.rs, bench in bench.rs, check with psi, man in manual.rs, fingerprint in \
-                     errors.rs, gateway in gateway.rs";
+    let elsewhere = "request and audit are tried in serve.rs, bench in bench.rs, check with psi, man in manual.rs, \
+                     fingerprint in errors.rs, gateway in gateway.rs";
     assert_eq!(commands, BTreeSet::from(tried), "{elsewhere}");
 }

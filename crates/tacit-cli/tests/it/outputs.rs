@@ -139,6 +139,12 @@ const CASES: &[Case] = &[
         inputs: &["file1", "file2"],
         secret: false,
     },
+    Case {
+        option: "--output",
+        words: "audit export file1 --peer bob.pub --output OUT",
+        inputs: &["file1", "bob.pub"],
+        secret: false,
+    },
 ];
 
 /// A folder with every file that the cases name, and with targets of every kind.
