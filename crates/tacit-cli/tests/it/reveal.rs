@@ -187,15 +187,15 @@ fn a_number_does_not_go_to_the_owner_of_its_column() {
         let asked = |result| with(&["--reveal", kind, "--security", level, "--result", result]);
         for (owner, other) in [("me", "peer"), ("both", "both")] {
             let (a, b) = run(&bench, &[&asked(owner)[..], &give].concat(), &asked(other));
-            a.fails_with(2, &["--result", "--result-to-owner on both sides"]);
-            b.fails_with(2, &["--result", "--result-to-owner on both sides"]);
+            a.fails_with(2, &["--result-to-owner", "needed on both sides"]);
+            b.fails_with(2, &["--result-to-owner", "needed on both sides"]);
         }
         if !kind.starts_with("over") {
             let (a, b) =
                 [&give[..], &[]].map(|give| [&asked("both")[..], give, &TO_OWNER[..1]].concat()).into();
             let (a, b) = run(&bench, &a, &b);
-            a.fails_with(2, &["--bounds LEAST..MOST"]);
-            b.fails_with(2, &["--bounds LEAST..MOST"]);
+            a.fails_with(2, &["--bounds", "LEAST..MOST"]);
+            b.fails_with(2, &["--bounds", "LEAST..MOST"]);
         }
     }
     // With bounds from 0 to 7 thirty common keys give what five bits and three tell at most.

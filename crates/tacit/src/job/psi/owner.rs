@@ -68,21 +68,18 @@ impl Job {
         }
         if !self.result_to_owner {
             return refuse(
-                "result",
+                "result-to-owner",
                 format!(
-                    "whoever chooses the numbers and gets what is made of them can read up to {MOST_CARRIED} \
-                     memberships from one {kind}; give the result to the other side, or set --result-to-owner \
-                     on both sides"
+                    "is needed on both sides: whoever chooses the numbers and gets what is made of them can read up \
+                     to {MOST_CARRIED} memberships from one {kind}; or give the result to the other side"
                 ),
             );
         }
         let carries_little = matches!(self.reveal, Reveal::Shares | Reveal::Of(Statistic::Over(_), _));
         if self.bounds.is_none() && !carries_little {
-            return refuse(
-                "result-to-owner",
-                "takes --bounds LEAST..MOST, the least and the most that one key adds; the same on both sides"
-                    .to_owned(),
-            );
+            let what = "is needed on both sides where the owner of a column gets what is made of it: LEAST..MOST, \
+                        the least and the most that one key adds";
+            return refuse("bounds", what.to_owned());
         }
         Ok(())
     }
