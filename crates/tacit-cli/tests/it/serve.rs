@@ -143,13 +143,16 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     let bob = town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
     assert_eq!((&bob["records"], &bob["signed_by_both"]), (&5.into(), &5.into()));
     let names = |object: &Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    assert_eq!(names(&alice), "compared digests input name owners records signed_by_both");
+    assert_eq!(names(&alice), "certificates compared digests input name owners records signed_by_both");
     let export = "--json audit export state/records --peer bob.pub --output for-bob.jsonl";
     let said = town.bench.run(&export.split(' ').collect::<Vec<_>>());
     let exported: Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!(names(&exported), "digests name output records");
     assert_eq!(exported["records"].as_u64().unwrap() + exported["digests"].as_u64().unwrap(), 6);
-    town.verify("for-bob.jsonl", &["--against", "bob.records", "--against-key", "bob.pub"]);
+    town.verify(
+        "for-bob.jsonl",
+        &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
+    );
     let run = theirs["run"].as_str().unwrap();
     town.verify("bob.records", &["--run", run, "--input", "kunden.csv"]);
     town.verify("state/records", &["--run", run, "--input", "customers.csv"]);
