@@ -221,7 +221,10 @@ impl Explained<'_> {
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
             Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
-            Error::Table(csv::Error::LongRow { .. }) if self.has("max-row") => "see --max-row",
+            Error::Table(csv::Error::Misquoted { .. }) => {
+                "if quotes are data or written otherwise, see --quote and --escape"
+            }
+            Error::Table(csv::Error::LongRow { .. }) if self.has("max-row") => "see --max-row, and --quote",
             Error::Table(csv::Error::UnknownColumn { near: false, .. }) => {
                 "see `--key` and `--delimiter` in `tacit help psi`"
             }

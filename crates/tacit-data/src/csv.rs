@@ -7,6 +7,9 @@
 //! included. A writer that has got an error holds a part of it: who wants it whole or not at all writes
 //! beside its place first.
 //!
+//! Quotes are those of RFC 4180: a field is enclosed as a whole, or holds none. A file that has others is
+//! refused with the line, since a quote that is never closed makes one cell of many rows.
+//!
 //! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`]
 //! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
 //! stream: see [`input`](crate::input).
@@ -14,7 +17,7 @@
 mod rows;
 
 use crate::behind::Behind;
-pub use crate::fault::{Error, Place, Result};
+pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
@@ -439,7 +442,9 @@ impl Source {
             let element = hasher.hash(self.key_columns.iter().map(|&column| rows.field(column)));
             visit(&rows, element)?;
         }
-        Ok(hasher.take_tally())
+        let mut tally = hasher.take_tally();
+        tally.longest = rows.longest();
+        Ok(tally)
     }
 
     /// The rows behind the header.

@@ -112,6 +112,18 @@ pub enum Error {
         /// Fields of the row.
         found: u64,
     },
+    /// A quote where RFC 4180 has none, or none where it has one.
+    #[error("{}, line {line}: {}", name(.path), what.words(*.field))]
+    Misquoted {
+        /// The file.
+        path: PathBuf,
+        /// The line of the quote, from 1.
+        line: u64,
+        /// The field, from 1.
+        field: u64,
+        /// What is wrong.
+        what: Misquoted,
+    },
     /// A row that is longer than rows may be.
     #[error("{}, {place}: the row has more than {} MiB; mend the file, or allow longer rows", name(.path), .most >> 20)]
     LongRow {
@@ -277,6 +289,33 @@ pub enum Error {
         /// The operating system's reason.
         source: std::io::Error,
     },
+}
+
+/// What is wrong with a quote in a CSV file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Misquoted {
+    /// It opens a field and is never closed.
+    Open,
+    /// Something stands between the quote that closes a field and the separator.
+    TextBehind,
+    /// It stands in a field that does not begin with one.
+    Within,
+}
+
+impl Misquoted {
+    fn words(self, field: u64) -> String {
+        match self {
+            Misquoted::Open => {
+                format!("the quote that opens field {field} is never closed; close it, or leave it out")
+            }
+            Misquoted::TextBehind => format!(
+                "text follows the quote that closes field {field}; double quotes that are part of the field"
+            ),
+            Misquoted::Within => format!(
+                "field {field} holds a quote and is not enclosed in quotes; enclose it and double that quote"
+            ),
+        }
+    }
 }
 
 /// Where a row stands in its file.

@@ -112,6 +112,10 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         "empty": keys.rows_without_key() - keys.tally().unfit(),
     });
     keys::refused(spec, keys.tally(), &mut object);
+    let longest = keys.tally().longest;
+    let told = |what: &str, many: u64, line: u64| (many > 0).then(|| json!({what: many, "line": line}));
+    object["longest_quoted"] = json!(told("bytes", longest.bytes, longest.line));
+    object["most_lines"] = json!(told("lines", longest.lines, longest.lines_at));
     let Shown { forms, .. } = spec.shown;
     if forms > 0 {
         object["normal_forms"] = json!(keys.tally().forms);
@@ -126,6 +130,13 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         keys.tally().unfit(),
         keys::refused_text(spec, keys.tally()),
     );
+    if longest.bytes > 0 {
+        text += &format!("longest quoted cell: {} bytes, in the row at line {}", longest.bytes, longest.line);
+        if longest.lines > 0 {
+            text += &format!("; most lines in one: {}, at line {}", longest.lines, longest.lines_at);
+        }
+        text.push('\n');
+    }
     for form in &keys.tally().forms {
         let parts: Vec<String> = form.iter().map(|part| part.escape_debug().to_string()).collect();
         text += &format!("  {}\n", parts.join(" | "));

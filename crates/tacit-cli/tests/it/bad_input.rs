@@ -636,3 +636,31 @@ fn dial(port: u16) -> TcpStream {
         }
     }
 }
+
+#[test]
+fn quotes_that_are_never_closed_or_have_text_behind_them() {
+    let bench = bench();
+    bench.write("open.csv", "mail,n,note\na@x.org,1,fine\nb@x.org,2,\"open\nc@x.org,3,ok\nd@x.org,4,ok\n");
+    bench.write("behind.csv", "mail,n\n\"a@x.org\"x,1\n\"b@x.org\",2\n");
+    for (file, line, what) in
+        [("open.csv", "line 3", "never closed"), ("behind.csv", "line 2", "text follows")]
+    {
+        psi(&bench, file, "mail").fails_with(3, &[file, line, what, "--quote", "--escape"]);
+        let said = bench.run(&["check", "--input", file, "--key", "mail"]);
+        said.fails_with(3, &[file, line, what, "--quote", "--escape"]);
+        let own = ["--input", file, "--identity", "alice.key"];
+        let publish = ["tags", "publish", "--key", "mail", "--out", "t", "--private", "p"];
+        bench.run(&[&publish[..], &own].concat()).fails_with(3, &[file, line, what]);
+        let address = format!("127.0.0.1:{}", free_port());
+        let eval = ["eval", "add8", "--batch", "--columns", "n", "--role", "garbler"];
+        let peer = ["--listen", &address, "--peer", "bob.pub", "--connect-timeout", "2"];
+        bench.run(&[&eval[..], &own, &peer].concat()).fails_with(3, &[file, line, what]);
+    }
+    bench.write("long.csv", format!("mail,n\na,1\n{},2\n", "x".repeat(2_000_000)));
+    let said = bench.run(&["check", "--input", "long.csv", "--key", "mail", "--max-row", "1"]);
+    said.fails_with(3, &["long.csv", "line 3", "more than 1 MiB", "--max-row"]);
+    bench.write("lines.csv", "mail,n\na,\"x\ny\"\nb,\"12345\"\n");
+    let said = bench.run(&["check", "--input", "lines.csv", "--key", "mail"]);
+    let told = "longest quoted cell: 5 bytes, in the row at line 4; most lines in one: 2, at line 2";
+    assert!(said.success().contains(told), "{said:?}");
+}

@@ -116,6 +116,7 @@ fn keys_are_tuples_and_rows_of_equal_keys_count_once() {
     let said = bench.run(&["--json", "check", "--input", "a.csv", "--key", "x,y", "--against", "b.csv"]);
     let checked = serde_json::from_str(&said.success().replace('\n', "")).unwrap();
     let counts = ["file", "key", "rows", "keys", "duplicates", "rows_without_key", "empty", "refused"];
+    let counts = [&counts[..], &["longest_quoted", "most_lines"]].concat();
     fields("tacit check", &checked, &[&counts[..], &["against", "matches", "suspicious"]].concat());
     // Header, then the rows in the order of the input with all their columns, every duplicate among them.
     let rows = "\"p,\"\"q\",r,2\nANN, lee ,3\nann,Lee,4\n\"line\nbreak\",z,5\nRen\u{e9},k,6\n";

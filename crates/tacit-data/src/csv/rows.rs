@@ -1,13 +1,14 @@
 //! Rows of a CSV file, one after another.
 //!
 //! A row without a quote ends where its line does and parts at every delimiter, which is found many bytes at
-//! a time; most rows are such. Any other one goes through the states of `csv_core`, a byte at a time. Both
-//! hold to the same rules: a line ends with LF, CR or both, empty lines are no rows, and a quote encloses a
-//! field where it is its first character.
+//! a time; most rows are such. In any other one a quote encloses a field as a whole, and whatever else a quote
+//! could be is refused: one that is never closed would make a cell of the rest of the file. A line ends with
+//! LF, CR or both, and empty lines are no rows.
 
 use super::MaxRow;
-use crate::fault::{Error, Place, Result};
+use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input};
+use crate::keys::Longest;
 use std::io::{BufRead, ErrorKind, Read};
 use std::ops::Range;
 
@@ -25,7 +26,6 @@ pub(super) struct Rows<'a> {
     input: &'a Input,
     stream: Box<dyn BufRead>,
     marks: Marks,
-    machine: csv_core::Reader,
     /// What has been read and is whole characters.
     text: String,
     /// The first bytes of the character behind them.
@@ -38,6 +38,7 @@ pub(super) struct Rows<'a> {
     /// Fields of the first row, and so of every other one.
     width: Option<usize>,
     most: MaxRow,
+    longest: Longest,
 }
 
 /// What is behind what has been read.
@@ -65,20 +66,10 @@ struct Row {
 impl<'a> Rows<'a> {
     /// The rows of `input`, whose `stream` is at its start.
     pub(super) fn new(input: &'a Input, stream: Box<dyn BufRead>, marks: Marks, most: MaxRow) -> Self {
-        let mut builder = csv_core::ReaderBuilder::new();
-        builder.delimiter(marks.delimiter).escape(marks.escape).double_quote(marks.escape.is_none());
-        match marks.quote {
-            Some(quote) => builder.quote(quote),
-            None => builder.quoting(false),
-        };
-        let mut machine = builder.build();
-        // Only what it reads first may be a mark of byte order to it.
-        machine.read_record(b"\n", &mut [0], &mut [0]);
         Rows {
             input,
             stream,
-            marks,
-            machine,
+            marks: Marks { escape: marks.escape.filter(|escape| Some(*escape) != marks.quote), ..marks },
             text: String::new(),
             torn: Vec::new(),
             rest: Rest::Unknown,
@@ -87,6 +78,7 @@ impl<'a> Rows<'a> {
             row: Row::default(),
             width: None,
             most,
+            longest: Longest::default(),
         }
     }
 
@@ -104,8 +96,8 @@ impl<'a> Rows<'a> {
                 None => memchr::memchr2(b'\n', b'\r', bytes),
             };
             let end = match mark {
-                Some(end) if Some(bytes[end]) == self.marks.quote => {
-                    self.quoted()?;
+                Some(end) if self.marks.quote.is_some_and(|quote| quote == bytes[end]) => {
+                    self.quoted(bytes[end])?;
                     break;
                 }
                 // Whether an LF follows is not known yet.
@@ -159,6 +151,11 @@ impl<'a> Rows<'a> {
         self.row.line
     }
 
+    /// The longest enclosed cell so far, and the one of the most lines.
+    pub(super) fn longest(&self) -> Longest {
+        self.longest
+    }
+
     /// The row as it is written, with its line's end if it has one.
     pub(super) fn written(&self) -> &[u8] {
         &self.text.as_bytes()[self.row.place.clone()]
@@ -192,51 +189,115 @@ impl<'a> Rows<'a> {
         self.close(end);
     }
 
-    /// A row with quotes.
-    fn quoted(&mut self) -> Result<()> {
-        let mut fields = std::mem::take(&mut self.row.fields).into_bytes();
-        fields.resize(fields.len().max(256), 0);
-        let ends = &mut self.row.ends;
-        ends.resize(ends.len().max(16), 0);
-        let (mut read, mut written, mut count) = (0, 0, 0);
-        loop {
-            let input = &self.text.as_bytes()[self.at + read..];
-            // To the machine nothing to read is the end.
-            if input.is_empty() && self.more()? {
-                continue;
-            }
-            let input = &self.text.as_bytes()[self.at + read..];
-            let (state, nin, nout, nend) =
-                self.machine.read_record(input, &mut fields[written..], &mut self.row.ends[count..]);
-            (read, written, count) = (read + nin, written + nout, count + nend);
-            match state {
-                csv_core::ReadRecordResult::InputEmpty => {}
-                csv_core::ReadRecordResult::OutputFull => fields.resize(2 * fields.len(), 0),
-                csv_core::ReadRecordResult::OutputEndsFull => {
-                    self.row.ends.resize(2 * self.row.ends.len(), 0);
-                }
-                csv_core::ReadRecordResult::Record | csv_core::ReadRecordResult::End => break,
-            }
-        }
-        fields.truncate(written);
-        self.row.ends.truncate(count);
-        self.row.fields = String::from_utf8(fields).map_err(|_| self.invalid())?;
+    /// A row with quotes, by RFC 4180 and nothing else: a field is enclosed as a whole or holds no quote.
+    fn quoted(&mut self, quote: u8) -> Result<()> {
+        self.row.fields.clear();
+        self.row.ends.clear();
         self.row.is_plain = false;
-        // Its line's end has been read, unless the file ends without one; of CR and LF the first.
-        let row = &self.text.as_bytes()[self.at..self.at + read];
-        self.line += memchr::memchr_iter(b'\n', row).count() as u64;
-        match row {
-            [.., b'\n'] => {
-                self.line -= 1;
-                self.close(read - 1);
+        let mut read = 0;
+        loop {
+            let is_enclosed = self.byte(read)? == Some(quote);
+            read = if is_enclosed { self.enclosed(quote, read)? } else { self.bare(quote, read)? };
+            self.row.ends.push(self.row.fields.len());
+            match self.byte(read)? {
+                Some(byte) if byte == self.marks.delimiter => read += 1,
+                None | Some(b'\n') => break,
+                Some(b'\r') => {
+                    // Whether an LF follows.
+                    self.byte(read + 1)?;
+                    break;
+                }
+                Some(_) => return Err(self.misquoted(read, Misquoted::TextBehind)),
             }
-            [.., b'\r'] => {
-                while self.at + read == self.text.len() && self.more()? {}
-                self.close(read - 1);
-            }
-            _ => self.close(read),
         }
+        let inside = lines(&self.text.as_bytes()[self.at..self.at + read]);
+        if inside > 0 {
+            let ends = self.row.ends.iter();
+            let starts = std::iter::once(&0).chain(ends.clone());
+            let fields = starts.zip(ends).map(|(from, to)| lines(&self.row.fields.as_bytes()[*from..*to]));
+            self.longest.saw_lines(fields.max().unwrap_or(0) + 1, self.row.line);
+            self.line += inside;
+        }
+        self.close(read);
         Ok(())
+    }
+
+    /// The byte so far behind the row's start; nothing at the end of the input.
+    fn byte(&mut self, read: usize) -> Result<Option<u8>> {
+        while self.at + read >= self.text.len() {
+            if !self.more()? {
+                return Ok(None);
+            }
+        }
+        Ok(self.text.as_bytes().get(self.at + read).copied())
+    }
+
+    /// Appends the text between these places behind the row's start to the row's fields.
+    fn take(&mut self, part: Range<usize>) {
+        let part = self.text.get(self.at + part.start..self.at + part.end);
+        self.row.fields.push_str(part.unwrap_or_default());
+    }
+
+    /// Takes the field whose quote stands at `opened`; returns the place behind the quote that closes it.
+    fn enclosed(&mut self, quote: u8, opened: usize) -> Result<usize> {
+        let (start, mut read) = (self.row.fields.len(), opened + 1);
+        loop {
+            let bytes = &self.text.as_bytes()[self.at + read..];
+            let mark = match self.marks.escape {
+                Some(escape) => memchr::memchr2(quote, escape, bytes),
+                None => memchr::memchr(quote, bytes),
+            };
+            let end = read + mark.unwrap_or(bytes.len());
+            self.take(read..end);
+            read = end;
+            if mark.is_none() {
+                if !self.more()? {
+                    return Err(self.misquoted(opened, Misquoted::Open));
+                }
+            } else if self.text.as_bytes()[self.at + read] != quote {
+                if self.byte(read + 1)?.is_none() {
+                    return Err(self.misquoted(opened, Misquoted::Open));
+                }
+                let escaped = self.text.get(self.at + read + 1..).and_then(|text| text.chars().next());
+                let end = read + 1 + escaped.map_or(1, char::len_utf8);
+                self.take(read + 1..end);
+                read = end;
+            } else if self.marks.escape.is_none() && self.byte(read + 1)? == Some(quote) {
+                self.take(read..read + 1);
+                read += 2;
+            } else {
+                self.longest.saw_bytes((self.row.fields.len() - start) as u64, self.row.line);
+                return Ok(read + 1);
+            }
+        }
+    }
+
+    /// Takes the field without quotes that starts at `read`; returns the place behind it.
+    fn bare(&mut self, quote: u8, mut read: usize) -> Result<usize> {
+        loop {
+            let bytes = &self.text.as_bytes()[self.at + read..];
+            let mark = memchr::memchr3(self.marks.delimiter, b'\n', b'\r', bytes);
+            let end = mark.unwrap_or(bytes.len());
+            if let Some(at) = memchr::memchr(quote, &bytes[..end]) {
+                return Err(self.misquoted(read + at, Misquoted::Within));
+            }
+            self.take(read..read + end);
+            read += end;
+            if mark.is_some() || !self.more()? {
+                return Ok(read);
+            }
+        }
+    }
+
+    /// What is wrong with a quote, so far behind the row's start.
+    fn misquoted(&self, at: usize, what: Misquoted) -> Error {
+        let before = self.text.as_bytes().get(self.at..self.at + at).unwrap_or_default();
+        Error::Misquoted {
+            path: self.input.path().to_owned(),
+            line: self.row.line + lines(before),
+            field: self.row.ends.len() as u64 + u64::from(what != Misquoted::TextBehind),
+            what,
+        }
     }
 
     /// Ends the row `end` bytes behind its start and behind the line's end there.
@@ -305,4 +366,10 @@ impl<'a> Rows<'a> {
     fn invalid(&self) -> Error {
         Error::InvalidUtf8 { path: self.input.path().to_owned(), line: self.row.line }
     }
+}
+
+/// Line ends among these bytes: LF, CR, or both together.
+fn lines(bytes: &[u8]) -> u64 {
+    let is_end = |at: &usize| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n');
+    memchr::memchr2_iter(b'\n', b'\r', bytes).filter(is_end).count() as u64
 }

@@ -14,7 +14,7 @@ mod tally;
 mod text;
 mod value;
 
-pub use tally::{Refusal, Sample, Tally};
+pub use tally::{Longest, Refusal, Sample, Tally};
 pub use text::Normalisation;
 
 use place::Country;

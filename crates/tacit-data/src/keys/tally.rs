@@ -26,6 +26,36 @@ impl std::fmt::Debug for Sample {
     }
 }
 
+/// The longest enclosed cell of a CSV file, and the one of the most lines: an open quote makes one of many
+/// rows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Longest {
+    /// Bytes of the longest.
+    pub bytes: u64,
+    /// The line where its row starts; 0 where no cell is enclosed.
+    pub line: u64,
+    /// The most lines in one; 0 where none has more than one.
+    pub lines: u64,
+    /// The line where its row starts.
+    pub lines_at: u64,
+}
+
+impl Longest {
+    /// A cell of so many bytes, in the row that starts in this line.
+    pub(crate) fn saw_bytes(&mut self, bytes: u64, line: u64) {
+        if bytes > self.bytes || self.line == 0 {
+            (self.bytes, self.line) = (bytes, line);
+        }
+    }
+
+    /// A cell of so many lines.
+    pub(crate) fn saw_lines(&mut self, lines: u64, line: u64) {
+        if lines > self.lines {
+            (self.lines, self.lines_at) = (lines, line);
+        }
+    }
+}
+
 /// Refused values by part and reason. A row counts once, by the first of its parts that is refused.
 #[derive(Default)]
 pub struct Tally {
@@ -35,6 +65,8 @@ pub struct Tally {
     pub samples: Vec<Sample>,
     /// The first rows' normal forms, as many as were asked for.
     pub forms: Vec<Vec<String>>,
+    /// Of a CSV file.
+    pub longest: Longest,
 }
 
 impl Tally {

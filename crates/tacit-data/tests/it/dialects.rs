@@ -4,8 +4,9 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use tacit_data::csv::{Delimiter, Error, Header, Options, Quote, Source};
+use tacit_data::csv::{Delimiter, Error, Header, MaxRow, Misquoted, Options, Place, Quote, Source};
 use tacit_data::input::Packing;
+use tacit_data::keys::Longest;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source as Table;
 
@@ -81,9 +82,52 @@ fn rows_across_pieces_stay_whole() {
     assert!(out == format!("k,n\r\n{expected}").into_bytes());
 }
 
-/// The rows of a file as this crate reads them and as the state machine of `csv` does, or whether either
-/// refuses.
-fn rows_by_both(folder: &Folder, content: &[u8], options: Options) -> [Option<Vec<Vec<String>>>; 2] {
+/// Whether quotes stand where RFC 4180 has them, by a grammar written from its section 2.
+fn is_well_quoted(content: &str, quote: Option<char>, escape: Option<char>) -> bool {
+    let Some(quote) = quote else { return true };
+    let signs: Vec<char> = content.chars().collect();
+    let (mut at, ends) = (0, [',', '\n', '\r']);
+    while at < signs.len() {
+        if signs[at] == quote {
+            at += 1;
+            loop {
+                match signs.get(at) {
+                    None => return false,
+                    Some(sign) if Some(*sign) == escape => match signs.get(at + 1) {
+                        None => return false,
+                        Some(_) => at += 2,
+                    },
+                    Some(sign) if *sign == quote => {
+                        at += 1;
+                        if escape.is_some() || signs.get(at) != Some(&quote) {
+                            break;
+                        }
+                        at += 1;
+                    }
+                    Some(_) => at += 1,
+                }
+            }
+        } else {
+            while at < signs.len() && !ends.contains(&signs[at]) {
+                if signs[at] == quote {
+                    return false;
+                }
+                at += 1;
+            }
+        }
+        if at < signs.len() && !ends.contains(&signs[at]) {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// The rows of a file as this crate reads them, the error as which it refuses one, and the rows as the state
+/// machine of `csv` reads them, which is lax about quotes.
+type Both = (Result<Vec<Vec<String>>, Error>, Option<Vec<Vec<String>>>);
+
+fn rows_by_both(folder: &Folder, content: &[u8], options: Options) -> Both {
     let path = folder.file("t.csv", content);
     let mut ours = Vec::new();
     let read = |source: Source| {
@@ -94,10 +138,9 @@ fn rows_by_both(folder: &Folder, content: &[u8], options: Options) -> [Option<Ve
         })
     };
     let ours = match Source::open_table(&path, options).and_then(read) {
-        Ok(_) => Some(ours),
-        Err(Error::Empty(_)) => Some(Vec::new()),
-        Err(Error::UnequalRow { .. } | Error::InvalidUtf8 { .. }) => None,
-        Err(other) => panic!("{other}"),
+        Ok(_) => Ok(ours),
+        Err(Error::Empty(_)) => Ok(Vec::new()),
+        Err(error) => Err(error),
     };
     let mut builder = csv::ReaderBuilder::new();
     builder.has_headers(false).escape(options.escape).double_quote(options.escape.is_none());
@@ -108,7 +151,7 @@ fn rows_by_both(folder: &Folder, content: &[u8], options: Options) -> [Option<Ve
     }
     let theirs: Result<Vec<_>, _> = builder.from_reader(content).records().collect();
     let owned = |row: &csv::StringRecord| row.iter().map(str::to_owned).collect();
-    [ours, theirs.ok().map(|rows| rows.iter().map(owned).collect())]
+    (ours, theirs.ok().map(|rows| rows.iter().map(owned).collect()))
 }
 
 /// Rows with quotes and without are parted alike, whatever ends their lines, in files longer than what is
@@ -131,16 +174,38 @@ fn rows_are_parted_as_the_usual_reader_does() {
         ..Options::default()
     };
     const SIGNS: [&[u8]; 9] = [b"a", b"\"", b",", b"\n", b"\r", "é".as_bytes(), b"\\", b"\r\n", b"\xff"];
-    let (mut refused, mut taken) = (0, 0);
-    for case in 0..4000 {
+    let (mut refused, mut misquoted, mut taken) = (0, 0, 0);
+    for case in 0..6000 {
         // Bytes that are not UTF-8 in some of the files alone.
         let signs = SIGNS.len() - usize::from(case % 8 > 0);
         let content: Vec<u8> = (0..below(14)).flat_map(|_| SIGNS[below(signs)].to_vec()).collect();
-        let [ours, theirs] = rows_by_both(&folder, &content, options(dialects[case % 4]));
-        assert_eq!(ours, theirs, "{:?}", String::from_utf8_lossy(&content));
-        if ours.is_some() { taken += 1 } else { refused += 1 }
+        let (quote, escape) = dialects[case % 4];
+        let (ours, theirs) = rows_by_both(&folder, &content, options((quote, escape)));
+        let text = String::from_utf8_lossy(&content);
+        let sign = match quote {
+            Quote::Double => Some('"'),
+            Quote::Byte(byte) => Some(char::from(byte)),
+            Quote::None => None,
+        };
+        let well_quoted = is_well_quoted(&text, sign, escape.map(char::from));
+        match ours {
+            Ok(rows) => {
+                assert!(well_quoted, "{text:?}");
+                assert_eq!(Some(rows), theirs, "{text:?}");
+                taken += 1;
+            }
+            Err(Error::Misquoted { .. }) => {
+                assert!(!well_quoted, "{text:?}");
+                misquoted += 1;
+            }
+            Err(Error::UnequalRow { .. } | Error::InvalidUtf8 { .. }) => {
+                assert!(theirs.is_none() || !well_quoted, "{text:?}");
+                refused += 1;
+            }
+            Err(other) => panic!("{other}"),
+        }
     }
-    assert!(taken > 500 && refused > 500, "{taken} {refused}");
+    assert!(taken > 500 && refused > 500 && misquoted > 500, "{taken} {refused} {misquoted}");
     let mut longest = 0;
     for case in 0..12 {
         let mut content = String::new();
@@ -149,15 +214,15 @@ fn rows_are_parted_as_the_usual_reader_does() {
                 .map(|_| match below(8) {
                     0 => format!("\"{}\"", ["x,\"\"y", "\r\n", "é\n", ""][below(4)].repeat(below(5))),
                     1 if case > 8 => "é".repeat(below(200_000)),
-                    _ => "ünd 5\" ".repeat(below(4)),
+                    _ => "ünd 5' ".repeat(below(4)),
                 })
                 .collect();
             longest = longest.max(fields.iter().map(String::len).sum());
             content += &fields.join(",");
             content += ["\n", "\r\n", "\r", "\n\n", "\r\r\n"][below(5)];
         }
-        let [ours, theirs] = rows_by_both(&folder, content.as_bytes(), options(dialects[0]));
-        assert!(ours.is_some() && ours == theirs, "file {case}");
+        let (ours, theirs) = rows_by_both(&folder, content.as_bytes(), options(dialects[0]));
+        assert!(ours.is_ok() && ours.ok() == theirs, "file {case}");
     }
     assert!(longest > 1 << 18, "{longest}");
 }
@@ -181,6 +246,63 @@ fn an_error_names_the_line_where_its_row_starts() {
         let path = folder.file("t.csv", text);
         let error = open(&path, "k", Options::default()).err().unwrap();
         assert!(matches!(error, Error::InvalidUtf8 { line: found, .. } if found == line), "{error} {line}");
+    }
+}
+
+/// What a quote left open makes of a file is no table: the rest of it would be one cell, of rows that were
+/// never compared and, given to a peer, hand it all of them.
+#[test]
+fn quotes_that_rfc_4180_lacks_are_refused_with_their_line() {
+    let folder = Folder::new();
+    let long = "c,1\n".repeat(60_000);
+    for (text, line, field, what) in [
+        ("k,n\na,1\nb,\"open\nc,3\nd,4\n", 3, 2, Misquoted::Open),
+        ("k,n\na,1\nb,\"", 3, 2, Misquoted::Open),
+        ("\"k,n\na,1\n", 1, 1, Misquoted::Open),
+        ("k,n\n\"x\r\ny\",\"open\n", 3, 2, Misquoted::Open),
+        ("k,n\na,\"x\"\"\n", 2, 2, Misquoted::Open),
+        ("k,n\n\"a@x.org\"x,1\n", 2, 1, Misquoted::TextBehind),
+        ("k,n\n\"a\" ,1\n", 2, 1, Misquoted::TextBehind),
+        ("k,n\na,\"1\nb,\"2\"\nc,3\n", 3, 2, Misquoted::TextBehind),
+        ("k,n\na,1\nb, \"2\"\n", 3, 2, Misquoted::Within),
+        ("k,n\n5\" pipe,1\n", 2, 1, Misquoted::Within),
+    ] {
+        // The same at the end of what is read at once.
+        for (text, before) in [(text.to_owned(), 0), (text.replacen('\n', &format!("\n{long}"), 1), 60_000)] {
+            let before = if text.starts_with('"') { 0 } else { before };
+            let path = folder.file("t.csv", &text);
+            let error = open(&path, "k", Options::default()).err().unwrap_or_else(|| panic!("{text:.60}"));
+            let Error::Misquoted { line: at, field: of, what: found, .. } = &error else { panic!("{error}") };
+            assert_eq!((*at, *of, *found), (line + before, field, what), "{error} {text:.60}");
+            assert!(!error.to_string().contains("pipe"), "{error}");
+        }
+    }
+    // By the escape of a dialect a quote is no end.
+    let options = Options { escape: Some(b'\\'), ..Options::default() };
+    let error = open(&folder.file("t.csv", "k,n\n\"a\\\",1\n"), "k", options).err().unwrap();
+    assert!(matches!(error, Error::Misquoted { line: 2, what: Misquoted::Open, .. }), "{error}");
+    let same = Options { escape: Some(b'"'), ..Options::default() };
+    let path = folder.file("t.csv", "k,n\n\"a\"\"b\",1\n");
+    assert_eq!(open(&path, "k", same).unwrap().1.elements(), elements(&["a\"b"]));
+}
+
+#[test]
+fn the_longest_quoted_cell_is_told_and_a_row_has_a_bound() {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", "k,n\n\"a\",1\n\"b\",\"x\ny\r\nz\"\nc,\"1234567890\"\n");
+    let keys = open(&path, "k", Options::default()).unwrap().1;
+    assert_eq!(keys.tally().longest, Longest { bytes: 10, line: 6, lines: 3, lines_at: 3 });
+    let plain = open(&folder.file("t.csv", "k,n\na,1\n"), "k", Options::default()).unwrap().1;
+    assert_eq!(plain.tally().longest, Longest::default());
+    let options = Options { max_row: MaxRow::new(1 << 20), ..Options::default() };
+    for row in [
+        "x".repeat(3 << 20),
+        format!("\"{}\"", "x\n".repeat(3 << 19)),
+        format!("\"{}", "é\n".repeat(1 << 20)),
+    ] {
+        let path = folder.file("t.csv", format!("k,n\na,1\n{row},2\n"));
+        let error = open(&path, "k", options).err().unwrap();
+        assert!(matches!(error, Error::LongRow { place: Place::Line(3), most: 1_048_576, .. }), "{error}");
     }
 }
 
