@@ -7,24 +7,40 @@
 //! which takes midnights. Floats are refused, as their text depends on who writes it, and so is every other
 //! type.
 
+mod dictionaries;
+mod stored;
+mod words;
+mod write;
+
+pub use stored::is_uuid;
+pub(crate) use write::{Origin, Writer, lacks, whole_days};
+
 use crate::bounds;
+use crate::convert::{self, Lines};
 use crate::csv::{EmptyKeys, Options};
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::{Input, Packing, Stored};
 use crate::kept::NUMERIC;
 use crate::keys::Tally;
-use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
+use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, is_null};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Date64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_ipc::reader::FileReader;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use dictionaries::{Dictionary, Gathered};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::arrow::arrow_writer::ArrowWriter;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 use tacit_crypto::fence::fenced;
+use words::words;
 
 /// Rows that are looked at together.
 const BATCH: usize = 8192;
@@ -73,7 +89,13 @@ pub struct Source {
     input: Input,
     format: Format,
     schema: SchemaRef,
-    properties: WriterProperties,
+    origin: Origin,
+    /// How Parquet is read.
+    options: ArrowReaderOptions,
+    /// Columns of 96-bit timestamps, which come without a clock or a zone of their own.
+    moments: Vec<usize>,
+    /// One for each column that has them, once they are needed.
+    dictionaries: OnceLock<BTreeMap<usize, Dictionary>>,
     spec: KeySpec,
     key_columns: Vec<usize>,
     empty_keys: EmptyKeys,
@@ -81,7 +103,7 @@ pub struct Source {
     most: u64,
 }
 
-pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
+pub(crate) type Batches<'a> = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + 'a>;
 
 impl Source {
     /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's
@@ -95,11 +117,13 @@ impl Source {
         let mut key_columns = Vec::new();
         for (column, key_type) in spec.columns.iter().zip(&spec.types) {
             let at = source.position(column)?;
-            let found = source.schema.field(at).data_type();
-            if is_moment(found) && !key_type.is_date() {
+            let field = source.schema.field(at);
+            let found = field.data_type();
+            let is_moment = is_moment(found) || source.moments.contains(&at);
+            if is_moment && !key_type.is_date() {
                 return Err(Error::KeyMoment { path, column: column.clone() });
             }
-            if !is_moment(found) && !is_key(found) {
+            if !is_moment && !is_key(found) && !is_uuid(field) {
                 return Err(Error::KeyType { path, column: column.clone(), found: found.to_string() });
             }
             key_columns.push(at);
@@ -113,38 +137,47 @@ impl Source {
         if input.packing() != Packing::Plain {
             return Err(Error::PackedColumns { path, format: format.name() });
         }
-        let damaged = |what: String| {
+        let own = |what: String| {
             let damaged = || Error::Damaged { path: path.clone(), format: format.name(), what };
             input.fault().unwrap_or_else(damaged)
         };
-        let (schema, properties) = match format {
+        let damaged = |error: String| own(words(&error));
+        let (schema, origin, reading, moments) = match format {
             Format::Parquet => {
-                let (mut stored, again) = (input.stored()?, input.stored()?);
-                let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(again)).map_err(damaged)?;
+                let stored = input.stored()?;
+                let read = guarded(|| ArrowReaderMetadata::load(&stored, ArrowReaderOptions::new()));
+                let read = read.map_err(damaged)?;
                 // In a store each look at a page would be a request.
                 if !input.is_object() {
-                    guarded(|| bounds::check_parquet(&mut stored, builder.metadata())).map_err(damaged)?;
+                    let mut stored = input.stored()?;
+                    guarded(|| bounds::check_parquet(&mut stored, read.metadata())).map_err(own)?;
                 }
-                let first = builder.metadata().row_groups().first().and_then(|group| group.columns().first());
-                let mut properties = WriterProperties::builder();
-                if let Some(column) = first {
-                    properties = properties.set_compression(column.compression());
-                }
-                (builder.schema().clone(), properties.build())
+                let stored = stored::describe(&input, &read, &damaged)?;
+                let (compression, metadata) = (stored.compression, stored.metadata);
+                let parquet = Some(stored.parquet);
+                let origin = Origin { compression, parquet, metadata, is_trial: false };
+                (stored.schema, origin, stored.options, stored.moments)
             }
             Format::ArrowFile => {
                 let mut stored = input.stored()?;
-                guarded(|| bounds::check_arrow(&mut stored, input.bytes())).map_err(damaged)?;
+                guarded(|| bounds::check_arrow(&mut stored, input.bytes())).map_err(own)?;
                 let stored = input.stored()?;
                 let reader = guarded(|| FileReader::try_new(BufReader::new(stored), None));
-                (reader.map_err(damaged)?.schema(), properties_of(&input))
+                let schema = reader.map_err(damaged)?.schema();
+                let compression =
+                    if input.is_answer() { Compression::SNAPPY } else { Compression::UNCOMPRESSED };
+                let origin = Origin { compression, ..Origin::text() };
+                (schema, origin, ArrowReaderOptions::new(), Vec::new())
             }
         };
         Ok(Source {
             input,
             format,
             schema,
-            properties,
+            origin,
+            options: reading,
+            moments,
+            dictionaries: OnceLock::new(),
             spec: KeySpec::text(Vec::new(), Normalisation::default()),
             key_columns: Vec::new(),
             empty_keys: options.empty_keys,
@@ -160,6 +193,16 @@ impl Source {
     /// The file's size in bytes when it was opened.
     pub fn bytes(&self) -> u64 {
         self.input.bytes()
+    }
+
+    /// Whether a cell's text is a word for nothing.
+    pub(crate) fn is_null(&self, cell: &str) -> bool {
+        is_null(&self.spec.nulls, cell)
+    }
+
+    /// Takes cells that are one of these words as empty.
+    pub(crate) fn set_nulls(&mut self, nulls: Vec<String>) {
+        self.spec.nulls = nulls;
     }
 
     /// The file's format.
@@ -192,7 +235,7 @@ impl Source {
         let mut hasher = KeyHasher::of(&self.spec);
         for batch in self.batches(Some(wanted.clone()))? {
             let batch = batch.map_err(|error| self.failed(error))?;
-            for element in self.elements(&mut hasher, &batch, &places)? {
+            for element in self.elements(&mut hasher, &batch, &places, row)? {
                 row += 1;
                 if element.is_none() && self.empty_keys == EmptyKeys::Refuse {
                     return Err(Error::EmptyKeyInRow { path: self.input.path().to_owned(), row }.into());
@@ -214,7 +257,7 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
         let format = Format::by_name(target).unwrap_or(self.format);
-        let mut writer = Writer::new(format, output, target, &self.schema, self.properties.clone())?;
+        let mut writer = self.writer(format, output, target, &self.schema)?;
         let written = self.each_wanted(wanted, |rows| writer.write(rows))?;
         writer.finish()?;
         Ok(written)
@@ -235,7 +278,7 @@ impl Source {
                 return Err(self.changed());
             }
             let mut chosen = Vec::with_capacity(batch.num_rows());
-            for element in self.elements(&mut hasher, &batch, &self.key_columns)? {
+            for element in self.elements(&mut hasher, &batch, &self.key_columns, row)? {
                 chosen.push(wanted(row, element.as_ref())?);
                 row += 1;
             }
@@ -270,9 +313,90 @@ impl Source {
         self.input.path()
     }
 
-    /// How Parquet files of these rows are written.
-    pub(crate) fn properties(&self) -> &WriterProperties {
-        &self.properties
+    /// A writer of columns that begin with these, to `output`, which is called `target`.
+    pub(crate) fn writer<'a, W: Write + Send>(
+        &self,
+        format: Format,
+        output: &'a mut W,
+        target: &'a Path,
+        schema: &SchemaRef,
+    ) -> Result<Writer<'a, W>> {
+        self.gather(format)?;
+        Writer::new(format, output, target, schema, &self.origin)
+    }
+
+    /// Finds what of all rows cannot go to a file called `target`, by reading and writing them to nothing: a
+    /// fault of it that showed behind a run would come when the other side has its result.
+    pub(crate) fn prove(&self, target: &Path) -> Result<()> {
+        let tried = self.tried(target);
+        tried.map_err(|error| match error {
+            Error::Cell { path, place, column, what } if path == target => {
+                Error::Cell { path: self.path().to_owned(), place, column, what }
+            }
+            other => other,
+        })
+    }
+
+    fn tried(&self, target: &Path) -> Result<()> {
+        let mut nothing = std::io::sink();
+        if convert::goes_to_csv(self, target) {
+            let mut lines = Lines::new(target, &self.schema, &mut nothing)?;
+            for batch in self.batches(None)? {
+                lines.write(&batch.map_err(|error| self.failed(error))?)?;
+            }
+            return lines.finish();
+        }
+        let format = Format::by_name(target).unwrap_or(self.format);
+        self.gather(format)?;
+        let mut writer = Writer::new(format, &mut nothing, target, &self.schema, &self.origin.trial())?;
+        for batch in self.batches(None)? {
+            writer.write(&batch.map_err(|error| self.failed(error))?)?;
+        }
+        writer.finish()
+    }
+
+    /// Gathers the dictionaries of all row groups, where the output has one a column.
+    fn gather(&self, format: Format) -> Result<()> {
+        let is_dictionary =
+            |at: &usize| matches!(self.schema.field(*at).data_type(), DataType::Dictionary(..));
+        let columns: Vec<usize> = (0..self.schema.fields().len()).filter(is_dictionary).collect();
+        let needed = format == Format::ArrowFile && self.format == Format::Parquet && !columns.is_empty();
+        if !needed || self.dictionaries.get().is_some() {
+            return Ok(());
+        }
+        let mut gathered: Vec<Gathered> = columns.iter().map(|_| Gathered::default()).collect();
+        for batch in self.batches(Some(columns.clone()))? {
+            let batch = batch.map_err(|error| self.failed(error))?;
+            for (gathered, column) in gathered.iter_mut().zip(batch.columns()) {
+                guarded(|| gathered.add(column)).map_err(|error| self.damaged(&error))?;
+            }
+        }
+        let mut dictionaries = BTreeMap::new();
+        for (at, gathered) in columns.into_iter().zip(gathered) {
+            if let Some(dictionary) = guarded(|| gathered.end()).map_err(|error| self.damaged(&error))? {
+                dictionaries.insert(at, dictionary);
+            }
+        }
+        let _ = self.dictionaries.set(dictionaries);
+        Ok(())
+    }
+
+    /// What the library read, as columns of [`schema`](Self::schema), by one dictionary a column if they are
+    /// gathered.
+    fn whole(&self, batch: RecordBatch) -> std::result::Result<RecordBatch, ArrowError> {
+        if batch.num_columns() != self.schema.fields().len() {
+            return Err(ArrowError::ExternalError(Box::new(self.changed())));
+        }
+        let empty = BTreeMap::new();
+        let dictionaries = self.dictionaries.get().unwrap_or(&empty);
+        let one = |(at, column): (usize, &ArrayRef)| match dictionaries.get(&at) {
+            Some(dictionary) => dictionary.apply(column),
+            None => Ok(column.clone()),
+        };
+        let columns = batch.columns().iter().enumerate().map(one).collect::<std::result::Result<_, _>>()?;
+        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &rows)
+            .map_err(|_| ArrowError::ExternalError(Box::new(self.changed())))
     }
 
     /// The columns with their types.
@@ -292,9 +416,20 @@ impl Source {
     }
 
     /// The file's batches, of all columns or of these, each of at most [`BATCH`] rows.
-    pub(crate) fn batches(&self, columns: Option<Vec<usize>>) -> Result<Batches> {
-        let stored = self.input.stored()?;
-        let opened = guarded(|| open(self.format, stored, columns)).map_err(|error| self.damaged(&error))?;
+    pub(crate) fn batches(&self, columns: Option<Vec<usize>>) -> Result<Batches<'_>> {
+        let is_whole = columns.is_none();
+        let read = self.raw(columns)?;
+        Ok(match is_whole {
+            true => Box::new(read.map(|batch| self.whole(batch?))),
+            false => read,
+        })
+    }
+
+    /// The same as the library reads them, fenced; a row longer than rows may be ends them.
+    fn raw(&self, columns: Option<Vec<usize>>) -> Result<Batches<'static>> {
+        let (stored, options) = (self.input.stored()?, self.options.clone());
+        let opened = guarded(|| open(self.format, stored, options, columns));
+        let opened = opened.map_err(|error| self.fault(words(&error)))?;
         let (path, most, mut before) = (self.path().to_owned(), self.most, 0u64);
         let bounded = Fenced(Some(opened)).map(move |batch| {
             let batch = batch?;
@@ -312,20 +447,26 @@ impl Source {
         Ok(Box::new(bounded))
     }
 
-    /// The elements of a batch's rows, whose key stands in the columns `places`.
+    /// The elements of a batch's rows, which stand behind `before` others, whose key stands in the columns
+    /// `places`.
     fn elements(
         &self,
         hasher: &mut KeyHasher,
         batch: &RecordBatch,
         places: &[usize],
+        before: u64,
     ) -> Result<Vec<Option<Element>>> {
         let texts: Vec<Texts> = places
             .iter()
-            .map(|at| match batch.columns().get(*at) {
+            .zip(&self.key_columns)
+            .map(|(at, &own)| match batch.columns().get(*at) {
                 Some(column) => {
-                    let texts = guarded(|| Texts::of(column)).map_err(|error| self.damaged(&error))?;
-                    let marks = batch.schema().field(*at).metadata().get(NUMERIC.0).cloned();
-                    Ok(if marks.as_deref() == Some(NUMERIC.1) { texts.of_decimals() } else { texts })
+                    let field = self.schema.field(own);
+                    let texts = guarded(|| Texts::of(column, field));
+                    let texts = texts.map_err(|_| self.textless(own, column, before))?;
+                    let marks = field.metadata().get(NUMERIC.0);
+                    let is_numeric = marks.is_some_and(|name| name == NUMERIC.1);
+                    Ok(if is_numeric { texts.of_decimals() } else { texts })
                 }
                 None => Err(self.changed()),
             })
@@ -346,11 +487,46 @@ impl Source {
         }
     }
 
+    /// That a cell of this column, of which `before` rows came already, has no text.
+    pub(crate) fn textless(&self, at: usize, column: &ArrayRef, before: u64) -> Error {
+        let field = self.schema.field(at);
+        let is_bad = |row: &usize| guarded(|| Texts::of(&column.slice(*row, 1), field)).is_err();
+        let row = (0..column.len()).find(is_bad).unwrap_or(0) as u64;
+        Error::Cell {
+            path: self.path().to_owned(),
+            place: Place::Row(before + row + 1),
+            column: format!("`{}`", tacit_crypto::text::shown(field.name())),
+            what: NO_TEXT.to_owned(),
+        }
+    }
+
+    /// That reading failed: which column, and about where.
     pub(crate) fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
+        let what = words(&error.to_string());
+        for (at, field) in self.schema.fields().iter().enumerate() {
+            let Ok(batches) = self.raw(Some(vec![at])) else { break };
+            let mut rows = 0u64;
+            for batch in batches {
+                match batch {
+                    Ok(batch) => rows += batch.num_rows() as u64,
+                    Err(ArrowError::ExternalError(_)) => break,
+                    Err(error) => {
+                        let column = format!("{} (`{}`)", at + 1, tacit_crypto::text::shown(field.name()));
+                        let what = words(&error.to_string());
+                        let unread = || Error::Unread { path: self.path().to_owned(), column, rows, what };
+                        return self.input.fault().unwrap_or_else(unread);
+                    }
+                }
+            }
+        }
+        self.fault(what)
+    }
+
+    fn fault(&self, what: String) -> Error {
         self.input.fault().unwrap_or_else(|| Error::Damaged {
             path: self.input.path().to_owned(),
             format: self.format.name(),
-            what: error.to_string(),
+            what,
         })
     }
 }
@@ -359,16 +535,17 @@ impl Source {
 fn open(
     format: Format,
     stored: Stored,
+    options: ArrowReaderOptions,
     columns: Option<Vec<usize>>,
-) -> std::result::Result<Batches, ArrowError> {
+) -> std::result::Result<Batches<'static>, ArrowError> {
     Ok(match format {
         Format::Parquet => {
-            let builder = ParquetRecordBatchReaderBuilder::try_new(stored)?.with_batch_size(BATCH);
+            let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(stored, options)?;
             let mask = match columns {
                 Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns),
                 None => ProjectionMask::all(),
             };
-            Box::new(builder.with_projection(mask).build()?)
+            Box::new(builder.with_batch_size(BATCH).with_projection(mask).build()?)
         }
         Format::ArrowFile => {
             let reader = FileReader::try_new(BufReader::new(stored), columns)?;
@@ -387,7 +564,7 @@ fn open(
 }
 
 /// Batches whose reader may panic, which ends them.
-struct Fenced(Option<Batches>);
+struct Fenced(Option<Batches<'static>>);
 
 impl Iterator for Fenced {
     type Item = std::result::Result<RecordBatch, ArrowError>;
@@ -401,14 +578,8 @@ impl Iterator for Fenced {
     }
 }
 
-/// How a Parquet file is written of what was none.
-fn properties_of(input: &Input) -> WriterProperties {
-    let properties = WriterProperties::builder();
-    match input.is_answer() {
-        true => properties.set_compression(Compression::SNAPPY).build(),
-        false => properties.build(),
-    }
-}
+/// What a cell must have to go to a key or to CSV.
+pub(crate) const NO_TEXT: &str = "a cell with a text is expected, which a date or time beyond the calendar has not; leave it empty, or make text of it";
 
 /// Whether cells of this type have one text only.
 pub(crate) fn is_key(data: &DataType) -> bool {
@@ -425,7 +596,7 @@ pub(crate) fn is_key(data: &DataType) -> bool {
 }
 
 /// Whether cells are points in time on no particular clock, which may be dates with a midnight behind them.
-pub(crate) fn is_moment(data: &DataType) -> bool {
+pub fn is_moment(data: &DataType) -> bool {
     matches!(data, DataType::Timestamp(_, None))
 }
 
@@ -437,17 +608,23 @@ pub struct Texts {
 
 impl Texts {
     /// Of a column of a type that may be a key. Errors: a cell without text.
-    pub fn of(column: &ArrayRef) -> std::result::Result<Self, ArrowError> {
+    pub fn of(column: &ArrayRef, field: &Field) -> std::result::Result<Self, ArrowError> {
         let mut column = column.clone();
+        if is_uuid(field) {
+            column = uuids(&column);
+        }
         if let DataType::Dictionary(_, values) = column.data_type() {
             column = arrow_cast::cast(&column, values)?;
         }
-        // Of a date in milliseconds the text would have a time.
         if column.data_type() == &DataType::Date64 {
-            column = arrow_cast::cast(&column, &DataType::Date32)?;
+            column = dates(&column)?;
+        }
+        if let DataType::Timestamp(unit, Some(_)) = column.data_type() {
+            column = arrow_cast::cast(&column, &DataType::Timestamp(*unit, None))?;
         }
         let decimal = column.data_type().is_decimal();
-        let cells = arrow_cast::cast(&column, &DataType::Utf8)?;
+        let options = arrow_cast::CastOptions { safe: false, ..arrow_cast::CastOptions::default() };
+        let cells = arrow_cast::cast_with_options(&column, &DataType::Utf8, &options)?;
         let cells = cells.as_any().downcast_ref::<StringArray>().cloned();
         let cells = cells.ok_or_else(|| ArrowError::CastError("a key column is not text".into()))?;
         Ok(Texts { cells, decimal })
@@ -479,55 +656,40 @@ impl Texts {
     }
 }
 
-/// Batches on their way to a file.
-pub(crate) struct Writer<'a, W: Write + Send> {
-    target: &'a Path,
-    form: Form<'a, W>,
-}
-
-enum Form<'a, W: Write + Send> {
-    Parquet(Box<ArrowWriter<&'a mut W>>),
-    ArrowFile(Box<arrow_ipc::writer::FileWriter<&'a mut W>>),
-}
-
-impl<'a, W: Write + Send> Writer<'a, W> {
-    /// A file of these columns to `output`, which is called `target`; `properties` are those of Parquet.
-    pub(crate) fn new(
-        format: Format,
-        output: &'a mut W,
-        target: &'a Path,
-        schema: &SchemaRef,
-        properties: WriterProperties,
-    ) -> Result<Self> {
-        let form = match format {
-            Format::Parquet => guarded(|| ArrowWriter::try_new(output, schema.clone(), Some(properties)))
-                .map(|writer| Form::Parquet(Box::new(writer))),
-            Format::ArrowFile => guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema))
-                .map(|writer| Form::ArrowFile(Box::new(writer))),
-        };
-        Ok(Writer { target, form: form.map_err(|error| unwritable(target, &error))? })
-    }
-
-    /// Appends these rows.
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let form = &mut self.form;
-        let result = guarded(|| match form {
-            Form::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
-            Form::ArrowFile(writer) => writer.write(batch),
-        });
-        result.map_err(|error| unwritable(self.target, &error))
-    }
-
-    /// Ends the file.
-    pub(crate) fn finish(self) -> Result<()> {
-        let result = guarded(|| match self.form {
-            Form::Parquet(mut writer) => {
-                writer.finish().map_err(ArrowError::from).and_then(|_| Ok(writer.inner_mut().flush()?))
+/// The text of UUIDs, of 16 bytes each.
+pub(crate) fn uuids(column: &ArrayRef) -> ArrayRef {
+    let Some(cells) = column.as_fixed_size_binary_opt() else { return column.clone() };
+    let text = |bytes: &[u8]| {
+        let mut text = String::with_capacity(36);
+        for (at, byte) in bytes.iter().enumerate() {
+            if matches!(at, 4 | 6 | 8 | 10) {
+                text.push('-');
             }
-            Form::ArrowFile(mut writer) => writer.finish().and_then(|()| Ok(writer.get_mut().flush()?)),
-        });
-        result.map_err(|error| unwritable(self.target, &error))
+            text += &format!("{byte:02x}");
+        }
+        text
+    };
+    let texts: StringArray = cells.iter().map(|cell| cell.map(text)).collect();
+    std::sync::Arc::new(texts)
+}
+
+/// Dates in milliseconds as dates where all are whole days, else as text: a time that somebody put there stays.
+pub(crate) fn dates(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+    let days = column.as_primitive::<Date64Type>();
+    if days.iter().flatten().all(|day| whole_days(day).is_some()) {
+        return arrow_cast::cast(column, &DataType::Date32);
     }
+    let options = FormatOptions::new().with_display_error(false);
+    let texts = ArrayFormatter::try_new(column, &options)?;
+    let text = |row: usize| match column.is_null(row) {
+        true => Ok(None),
+        false => {
+            let text = texts.value(row).try_to_string()?;
+            Ok(Some(text.strip_suffix("T00:00:00").map_or(text.clone(), str::to_owned)))
+        }
+    };
+    let texts: StringArray = (0..column.len()).map(text).collect::<std::result::Result<_, ArrowError>>()?;
+    Ok(std::sync::Arc::new(texts))
 }
 
 /// That rows cannot go to the file of this name.

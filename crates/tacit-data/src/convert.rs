@@ -4,20 +4,18 @@
 //! empty text `""`, so that both stay apart; a cell that holds a comma, a quote or a line's end is quoted as
 //! in RFC 4180, and rows end with LF. Numbers, dates, times and truth values are written as they are read:
 //! decimals with all their digits, floats with the fewest that give the same number, points in time as
-//! `2024-01-31T12:00:00`, those with a time zone in UTC and with `Z` behind them, bytes in hex. Lists and
-//! structures are refused.
+//! `2024-01-31T12:00:00`, those with a time zone in UTC and with `Z` behind them, UUIDs
+//! as text, other bytes in hex. Lists and structures are refused.
 
-use crate::columnar::{self, Format, Writer};
+use crate::columnar::{self, Format, NO_TEXT, Origin, Writer, is_uuid};
 use crate::csv;
-use crate::fault::{Error, Result, gave_up};
+use crate::fault::{Error, Place, Result, gave_up};
 use crate::input::{BUFFER, Packer, Packing};
 use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -31,6 +29,39 @@ const BATCH: usize = 8192;
 /// and they come from a database, whose answer has no format of its own.
 pub(crate) fn goes_to_csv(source: &columnar::Source, target: &Path) -> bool {
     Packing::by_name(target).is_some() || (source.input().is_answer() && Format::by_name(target).is_none())
+}
+
+/// Refuses an output whose name says that it holds what we do not write: CSV under it would be taken for that.
+pub(crate) fn is_ours(target: &Path) -> Result<()> {
+    let end = target.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let kind = match end.as_str() {
+        "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" | "numbers" => "spreadsheets",
+        "json" | "jsonl" | "ndjson" => "JSON",
+        "avro" => "Avro",
+        "orc" => "ORC",
+        "sqlite" | "sqlite3" | "db" | "duckdb" | "mdb" | "accdb" => "databases in files",
+        "zip" | "7z" | "rar" | "tar" | "tgz" => "archives",
+        "xz" | "bz2" | "lz4" | "br" | "snappy" | "lzma" => "files packed so",
+        "pdf" | "docx" | "html" | "xml" | "dta" | "sav" | "sas7bdat" | "rds" => "files of this kind",
+        _ => return Ok(()),
+    };
+    Err(Error::NoFormat { path: target.to_owned(), kind })
+}
+
+/// Whether a file called `target` can hold each column's cells.
+pub(crate) fn admits(source: &columnar::Source, target: &Path) -> Result<()> {
+    is_ours(target)?;
+    if goes_to_csv(source, target) {
+        return has_text(source, target);
+    }
+    let format = Format::by_name(target).unwrap_or(source.format());
+    match columnar::lacks(format, source.schema(), source.format() == Format::Parquet) {
+        None => Ok(()),
+        Some((at, kind)) => {
+            let (path, format) = (target.to_owned(), format.name());
+            Err(Error::NoType { path, format, number: at + 1, kind })
+        }
+    }
 }
 
 /// Whether each column's cells have a text that a CSV file, called `target`, can hold.
@@ -65,8 +96,7 @@ pub(crate) fn to_columns(
     output: &mut (impl Write + Send),
 ) -> Result<u64> {
     let schema = source.schema();
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = Writer::new(format, output, target, &schema, properties)?;
+    let mut writer = Writer::new(format, output, target, &schema, &Origin::text())?;
     let mut columns: Vec<_> = schema.fields().iter().map(|_| LargeStringBuilder::new()).collect();
     let mut flush = |columns: &mut [LargeStringBuilder]| {
         let arrays = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
@@ -76,7 +106,7 @@ pub(crate) fn to_columns(
     let (mut waiting, mut written) = (0, 0);
     source.each_wanted(wanted, |row| {
         for (column, cell) in columns.iter_mut().zip(row) {
-            column.append_option((!cell.is_empty()).then_some(cell));
+            column.append_option((!source.is_null(cell)).then_some(cell));
         }
         waiting += 1;
         written += 1;
@@ -110,6 +140,8 @@ pub(crate) fn to_csv(
 /// Rows of columns on their way to a CSV file.
 pub(crate) struct Lines<'a, W: Write> {
     target: &'a Path,
+    schema: SchemaRef,
+    written: u64,
     output: std::io::BufWriter<Packer<'a, W>>,
 }
 
@@ -125,7 +157,7 @@ impl<'a, W: Write> Lines<'a, W> {
         }
         line.push('\n');
         output.write_all(line.as_bytes()).map_err(fault)?;
-        Ok(Lines { target, output })
+        Ok(Lines { target, schema: schema.clone(), written: 0, output })
     }
 
     /// Appends these rows.
@@ -137,15 +169,30 @@ impl<'a, W: Write> Lines<'a, W> {
 
     fn write_texts(&mut self, rows: &RecordBatch) -> Result<()> {
         let target = self.target;
-        let failed = |error: ArrowError| columnar::unwritable(target, &error);
-        let columns: Vec<ArrayRef> =
-            rows.columns().iter().map(plain).collect::<std::result::Result<_, _>>().map_err(failed)?;
+        let textless = |at: usize, row: usize| Error::Cell {
+            path: target.to_owned(),
+            place: Place::Row(self.written + row as u64 + 1),
+            column: format!("`{}`", tacit_crypto::text::shown(self.schema.field(at).name())),
+            what: NO_TEXT.to_owned(),
+        };
+        let columns: Vec<ArrayRef> = rows
+            .columns()
+            .iter()
+            .zip(self.schema.fields())
+            .enumerate()
+            .map(|(at, (column, field))| {
+                plain(column, field).map_err(|_| {
+                    let is_bad = |row: &usize| plain(&column.slice(*row, 1), field).is_err();
+                    textless(at, (0..column.len()).find(is_bad).unwrap_or(0))
+                })
+            })
+            .collect::<Result<_>>()?;
         let options = FormatOptions::new().with_display_error(false);
         let texts: Vec<ArrayFormatter<'_>> = columns
             .iter()
-            .map(|column| ArrayFormatter::try_new(column, &options))
-            .collect::<std::result::Result<_, _>>()
-            .map_err(failed)?;
+            .enumerate()
+            .map(|(at, column)| ArrayFormatter::try_new(column, &options).map_err(|_| textless(at, 0)))
+            .collect::<Result<_>>()?;
         let (mut line, mut text) = (String::new(), String::new());
         for row in 0..rows.num_rows() {
             line.clear();
@@ -155,9 +202,7 @@ impl<'a, W: Write> Lines<'a, W> {
                     continue;
                 }
                 text.clear();
-                let unwritten =
-                    |_| columnar::unwritable(target, &"a cell has no text, such as a date out of range");
-                write!(text, "{}", texts.value(row)).map_err(unwritten)?;
+                write!(text, "{}", texts.value(row)).map_err(|_| textless(at, row))?;
                 cell(&mut line, at, &text);
             }
             // A lone null: an empty line would be no row.
@@ -168,6 +213,7 @@ impl<'a, W: Write> Lines<'a, W> {
             let fault = |source| Error::Unwritable { path: target.to_owned(), source };
             self.output.write_all(line.as_bytes()).map_err(fault)?;
         }
+        self.written += rows.num_rows() as u64;
         Ok(())
     }
 
@@ -180,15 +226,17 @@ impl<'a, W: Write> Lines<'a, W> {
     }
 }
 
-/// A column whose cells are written as they are: no dictionary, and points in time of a zone in UTC.
-pub(crate) fn plain(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+/// A column whose cells are written as they are: no dictionary, points in time of a zone in UTC, and UUIDs as
+/// text.
+pub(crate) fn plain(column: &ArrayRef, field: &Field) -> std::result::Result<ArrayRef, ArrowError> {
     match column.data_type() {
-        DataType::Dictionary(_, values) => plain(&arrow_cast::cast(column, values)?),
-        DataType::RunEndEncoded(_, values) => plain(&arrow_cast::cast(column, values.data_type())?),
+        DataType::FixedSizeBinary(_) if is_uuid(field) => Ok(columnar::uuids(column)),
+        DataType::Dictionary(_, values) => plain(&arrow_cast::cast(column, values)?, field),
+        DataType::RunEndEncoded(_, values) => plain(&arrow_cast::cast(column, values.data_type())?, field),
         DataType::Timestamp(unit, Some(zone)) if &**zone != UTC => {
             arrow_cast::cast(column, &DataType::Timestamp(*unit, Some(UTC.into())))
         }
-        DataType::Date64 => arrow_cast::cast(column, &DataType::Date32),
+        DataType::Date64 => columnar::dates(column),
         _ => Ok(column.clone()),
     }
 }

@@ -223,6 +223,16 @@ impl Source {
         self.input.packing()
     }
 
+    /// Whether a cell says nothing.
+    pub(crate) fn is_null(&self, cell: &str) -> bool {
+        self.spec.is_null(cell)
+    }
+
+    /// Takes cells that are one of these words as empty.
+    pub(crate) fn set_nulls(&mut self, nulls: Vec<String>) {
+        self.spec.nulls = nulls;
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.input.path()
     }

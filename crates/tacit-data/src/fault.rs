@@ -206,8 +206,46 @@ pub enum Error {
         path: PathBuf,
         /// The format that its first bytes name.
         format: &'static str,
-        /// What its reader says.
+        /// What is wrong, as far as that is known, and what to do.
         what: String,
+    },
+    /// An output whose name says that it holds what tacit does not write.
+    #[error(
+        "{}: tacit writes no {kind}; name the output .csv, .parquet or .arrow, or .csv.gz or .csv.zst to pack it",
+        name(.path)
+    )]
+    NoFormat {
+        /// The output file.
+        path: PathBuf,
+        /// What its name says.
+        kind: &'static str,
+    },
+    /// A column of a file of columns that cannot be read.
+    #[error("{}: column {column} cannot be read behind row {rows}: {what}", name(.path))]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// The column's number, from 1, and its name.
+        column: String,
+        /// The rows before, of which all can be read.
+        rows: u64,
+        /// What is wrong, as far as that is known, and what to do.
+        what: String,
+    },
+    /// A column of which a file of columns can hold no cells.
+    #[error(
+        "{}: {format} cannot hold column {number} of the input, which is {kind}; name the output otherwise, or \
+         make text of it", name(.path)
+    )]
+    NoType {
+        /// The output file.
+        path: PathBuf,
+        /// The output's format.
+        format: &'static str,
+        /// The column, from 1.
+        number: usize,
+        /// What its cells are.
+        kind: &'static str,
     },
     /// A file of columns within gzip or zstd.
     #[error("{}: a {format} file that is packed once more; unpack it first", name(.path))]
@@ -359,9 +397,12 @@ pub(crate) fn guarded<T, E: std::fmt::Display>(
     }
 }
 
+/// How it begins what is said of a reader or writer that panicked.
+pub(crate) const PANICKED: &str = "what should read it failed";
+
 /// What is said of a reader or writer that panicked.
 pub(crate) fn gave_up(panicked: &Panicked) -> String {
-    format!("what should read it failed at {}", panicked.place)
+    format!("{PANICKED} at {}", panicked.place)
 }
 
 /// How a file is called in an error.

@@ -72,15 +72,19 @@ pub(crate) fn each<E: From<Error>>(
         let arrays = places.iter().map(|at| batch.columns().get(needed.binary_search(at).unwrap_or(0)));
         let arrays: Option<Vec<&ArrayRef>> = arrays.collect();
         let arrays = arrays.ok_or_else(|| source.changed())?;
-        let plain: std::result::Result<Vec<ArrayRef>, _> =
-            arrays.into_iter().map(|array| guarded(|| convert::plain(array))).collect();
-        let plain = plain.map_err(|error| source.damaged(&error))?;
-        let given: std::result::Result<Vec<Given<'_>>, _> = plain
+        let plain = |(column, &at): (&ArrayRef, &usize)| {
+            let plain = guarded(|| convert::plain(column, source.schema().field(at)));
+            plain.map_err(|_| source.textless(at, column, row))
+        };
+        let plain: Vec<ArrayRef> = arrays.into_iter().zip(&places).map(plain).collect::<Result<_>>()?;
+        let given: Vec<Given<'_>> = plain
             .iter()
             .zip(&places)
-            .map(|(column, &at)| guarded(|| Given::of(column, source.schema().field(at), purpose)))
-            .collect();
-        let given = given.map_err(|error| source.damaged(&error))?;
+            .map(|(column, &at)| {
+                let given = guarded(|| Given::of(column, source.schema().field(at), purpose));
+                given.map_err(|_| source.textless(at, column, row))
+            })
+            .collect::<Result<_>>()?;
         for at in 0..batch.num_rows() {
             let element = keys.element_of(row);
             row += 1;
@@ -93,7 +97,7 @@ pub(crate) fn each<E: From<Error>>(
                 *there = guarded(|| given.read(at, text)).map_err(|what| {
                     let column = shown(column);
                     Error::Cell { path: path(), place, column, what }
-                })?;
+                })? && !source.is_null(text);
             }
             let cells: Vec<Option<&str>> =
                 texts.iter().zip(&there).map(|(text, there)| there.then_some(text.as_str())).collect();

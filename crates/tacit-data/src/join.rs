@@ -3,7 +3,7 @@
 //! A row of ours comes once for each of the other side's with its key. What the other side gave is text.
 
 use crate::behind::Behind;
-use crate::columnar::{self, Format, Writer, unwritable};
+use crate::columnar::{self, Format, Origin, Writer, unwritable};
 use crate::convert::{self, Lines};
 use crate::csv;
 use crate::fault::{Result, guarded};
@@ -11,8 +11,6 @@ use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
@@ -73,7 +71,7 @@ pub(crate) fn columns(
         lines.finish()?;
     } else {
         let format = Format::by_name(target).unwrap_or(source.format());
-        let mut writer = Writer::new(format, output, target, &schema, source.properties().clone())?;
+        let mut writer = source.writer(format, output, target, &schema)?;
         source.each_wanted(choose, |batch| each(batch, &mut |rows| writer.write(rows)))?;
         writer.finish()?;
     }
@@ -90,8 +88,7 @@ pub(crate) fn csv_to_columns(
     output: &mut (impl Write + Send),
 ) -> Result<u64> {
     let schema = schema(behind, &source.schema());
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = Writer::new(format, output, target, &schema, properties)?;
+    let mut writer = Writer::new(format, output, target, &schema, &Origin::text())?;
     let mut own: Vec<_> = source.columns().map(|_| LargeStringBuilder::new()).collect();
     let mut more = builders(behind);
     let mut flush = |own: &mut [LargeStringBuilder], more: &mut [LargeStringBuilder]| {
@@ -110,7 +107,7 @@ pub(crate) fn csv_to_columns(
         let fields: Vec<&str> = fields.collect();
         for row in (behind.rows)(chosen.get()) {
             for (column, cell) in own.iter_mut().zip(&fields) {
-                column.append_option((!cell.is_empty()).then_some(cell));
+                column.append_option((!source.is_null(cell)).then_some(*cell));
             }
             more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(cell.as_deref()));
             waiting += 1;

@@ -12,6 +12,7 @@
 
 mod behind;
 mod bounds;
+pub use behind::named;
 pub mod columnar;
 mod convert;
 pub mod csv;

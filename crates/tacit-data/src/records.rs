@@ -18,7 +18,7 @@
 //! normalisation, or refused by its type, has no key: it matches nothing, and it is counted.
 
 pub use crate::keys::Normalisation;
-use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Tally};
+use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
 use std::sync::LazyLock;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -36,6 +36,8 @@ pub struct KeySpec {
     pub labels: Vec<Option<String>>,
     /// How plain text is normalised.
     pub normalisation: Normalisation,
+    /// Words for nothing: a cell that is one of them counts as empty, white space at its ends aside.
+    pub nulls: Vec<String>,
     /// How many refused values, and how many normal forms, are kept to be shown to their owner.
     pub shown: Shown,
 }
@@ -57,6 +59,7 @@ impl KeySpec {
             labels: vec![None; columns.len()],
             columns,
             normalisation,
+            nulls: Vec::new(),
             shown: Shown::default(),
         }
     }
@@ -70,6 +73,11 @@ impl KeySpec {
             spec.labels.push(label);
         }
         spec
+    }
+
+    /// Whether a cell says nothing: it is empty, or one of the words for that.
+    pub fn is_null(&self, cell: &str) -> bool {
+        cell.is_empty() || is_null(&self.nulls, cell)
     }
 
     /// The columns' types, which both parties must have alike and in one order; where either side chooses, as
@@ -143,10 +151,16 @@ const fn widened((a, b, c): (u8, u8, u8)) -> Version {
 
 static RECORD_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key("tacit 2026 record key v1", &[]));
 
+/// Whether a cell is one of these words for nothing.
+pub(crate) fn is_null(nulls: &[String], cell: &str) -> bool {
+    !nulls.is_empty() && nulls.iter().any(|null| null == cell.trim())
+}
+
 /// Turns rows' key parts into elements, reusing its buffers, and counts what it refuses.
 pub struct KeyHasher {
     normalisation: Normalisation,
     types: Vec<KeyType>,
+    nulls: Vec<String>,
     shown: Shown,
     tally: Tally,
     row: u64,
@@ -165,6 +179,7 @@ impl KeyHasher {
         KeyHasher {
             normalisation: spec.normalisation,
             types: spec.types.clone(),
+            nulls: spec.nulls.clone(),
             shown: spec.shown,
             tally: Tally::default(),
             row: 0,
@@ -178,9 +193,14 @@ impl KeyHasher {
     pub fn hash<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<Element> {
         self.row += 1;
         self.encoded.clear();
-        let mut forms = Vec::new();
+        let (mut forms, mut words) = (Vec::new(), Vec::new());
         for (at, part) in parts.into_iter().enumerate() {
             self.text.clear();
+            if is_null(&self.nulls, part) {
+                self.refuse(at, Reason::Empty, part);
+                forms.zeroize();
+                return None;
+            }
             let kind = self.types.get(at).copied().unwrap_or(KeyType::TEXT);
             if let Err(reason) = kind.normalise(self.normalisation, part, &mut self.text) {
                 self.refuse(at, reason, part);
@@ -192,7 +212,14 @@ impl KeyHasher {
             if self.tally.forms.len() < self.shown.forms {
                 forms.push(self.text.clone());
             }
+            if Signs::is_word(part) {
+                words.push((at, part));
+            }
+            if kind.is_text() {
+                self.tally.signs.look(self.row, at, part);
+            }
         }
+        words.into_iter().for_each(|(at, word)| self.tally.signs.add_word(at, word));
         if !forms.is_empty() {
             self.tally.forms.push(forms);
         }
@@ -209,6 +236,7 @@ impl KeyHasher {
 
     /// What was refused so far; counting begins anew.
     pub fn take_tally(&mut self) -> Tally {
+        self.tally.rows = self.row;
         std::mem::take(&mut self.tally)
     }
 }

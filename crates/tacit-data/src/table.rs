@@ -39,14 +39,22 @@ impl Source {
         })
     }
 
-    /// Whether rows of this table can go to a file of this name: CSV cannot hold cells that are lists or
-    /// structures.
+    /// Whether rows of this table can go to a file of this name, by the types of their columns: CSV cannot
+    /// hold cells that are lists or structures, nor Parquet a union.
     pub fn admits(&self, target: &Path) -> Result<()> {
         match self {
-            Source::Columns(source) if convert::goes_to_csv(source, target) => {
-                convert::has_text(source, target)
-            }
-            _ => Ok(()),
+            Source::Columns(source) => convert::admits(source, target),
+            Source::Csv(_) => convert::is_ours(target),
+        }
+    }
+
+    /// Reads all rows and writes them to nothing, as they would go to a file of this name: what cannot be read
+    /// or written shows before anybody is called, not when the other side has its result.
+    pub fn prove(&self, target: &Path) -> Result<()> {
+        match self {
+            Source::Columns(source) => source.prove(target),
+            // Its keys cannot be read without all of its rows, and text goes everywhere.
+            Source::Csv(_) => Ok(()),
         }
     }
 
@@ -72,7 +80,7 @@ impl Source {
             let Some(element) = element else { return Ok(()) };
             // The file cannot tell an empty text and a null apart.
             let cells: Vec<_> =
-                cells.iter().map(|cell| Some(*cell).filter(|cell| !cell.is_empty())).collect();
+                cells.iter().map(|cell| Some(*cell).filter(|cell| !source.is_null(cell))).collect();
             visit(element, Place::Line(line), &cells)
         })?;
         if row == keys.rows() { Ok(()) } else { Err(source.changed().into()) }
@@ -161,6 +169,24 @@ impl Source {
         let choose = |_, element: Option<&Element>| {
             let at = again.element(element).map_err(|_| self.changed())?;
             Ok(at.is_some_and(|at| matching[at]))
+        };
+        let written = self.write_wanted(choose, target, output)?;
+        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+    }
+
+    /// Writes the rows whose elements are not in `matches`, those without a key among them, as
+    /// [`write_matches`](Self::write_matches) does the others.
+    pub fn write_rest(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        let (matching, mut again) = (keys.wanted(matches), keys.again());
+        let choose = |_, element: Option<&Element>| {
+            let at = again.element(element).map_err(|_| self.changed())?;
+            Ok(at.is_none_or(|at| !matching[at]))
         };
         let written = self.write_wanted(choose, target, output)?;
         if again.is_whole() { Ok(written) } else { Err(self.changed()) }

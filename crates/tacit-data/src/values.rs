@@ -7,12 +7,12 @@
 //!
 //! Results come with a type. A file of columns holds them as such; in a CSV file they are text.
 
-use crate::columnar::{self, Format, Texts, Writer, is_key, is_moment};
+use crate::columnar::{self, Format, Origin, Texts, Writer, is_key, is_moment};
 use crate::convert::{self, Lines};
 use crate::csv::{self, Contents, Options, beside};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::input::Input;
-use crate::keys::{KeyType, Reason};
+use crate::keys::{KeyType, Reason, plain};
 use crate::records::Normalisation;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
@@ -21,8 +21,6 @@ use arrow_array::{
     UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,7 +117,7 @@ impl Column {
     pub fn parse(text: &str) -> Self {
         let typed = text.rsplit_once(':').and_then(|(name, end)| Some((name, Form::named(end)?)));
         let (name, form) = typed.unwrap_or((text, Form::Plain));
-        Column { name: name.to_owned(), form }
+        Column { name: plain(name), form }
     }
 }
 
@@ -230,6 +228,15 @@ impl Table {
         }))
     }
 
+    /// Takes cells that are one of these words as empty.
+    pub fn with_nulls(mut self, nulls: &[String]) -> Self {
+        match &mut self.0 {
+            Inner::Csv(source) => source.set_nulls(nulls.to_vec()),
+            Inner::Columns(source) => source.set_nulls(nulls.to_vec()),
+        }
+        self
+    }
+
     /// The columns' names. Never to be shown: those of a file without a header are data.
     pub fn names(&self) -> Vec<&str> {
         match &self.0 {
@@ -293,6 +300,10 @@ impl Table {
                     let place = Place::Line(line);
                     for ((column, text), cell) in columns.iter().zip(&mut texts).zip(cells) {
                         text.clear();
+                        if !cell.is_empty() && source.is_null(cell) {
+                            let (path, column) = (source.path().to_owned(), column.shown.clone());
+                            return Err(Error::NoValue { path, place, column }.into());
+                        }
                         column.form.read(cell, text).map_err(|what| self.fault(place, column, what))?;
                     }
                     visit(place, &texts.iter().map(String::as_str).collect::<Vec<_>>())
@@ -308,14 +319,14 @@ impl Table {
                 let width = source.schema().fields().len();
                 for batch in source.batches(Some(read).filter(|_| width > 0))? {
                     let batch = batch.map_err(|error| source.failed(error))?;
-                    let cells = Cells::of_all(source, &batch, columns, &needed)?;
+                    let cells = Cells::of_all(source, &batch, columns, &needed, contents.rows())?;
                     for row in 0..batch.num_rows() {
                         let place = Place::Row(contents.rows() + 1);
                         for ((column, text), cells) in columns.iter().zip(&mut texts).zip(&cells) {
                             text.clear();
-                            if !guarded(|| cells.read(column.form, row, text))
-                                .map_err(|w| self.fault(place, column, w))?
-                            {
+                            let is_there = guarded(|| cells.read(column.form, row, text))
+                                .map_err(|w| self.fault(place, column, w))?;
+                            if !is_there || source.is_null(text) {
                                 let (path, column) = (source.path().to_owned(), column.shown.clone());
                                 return Err(Error::NoValue { path, place, column }.into());
                             }
@@ -341,13 +352,23 @@ impl Table {
     /// Whether a file called `target` holds results as text: CSV, by its name or else by this table's format.
     /// Errors: CSV, and columns of ours that it cannot hold.
     pub fn is_text(&self, target: &Path) -> Result<bool> {
+        convert::is_ours(target)?;
         match &self.0 {
             Inner::Csv(_) => Ok(Format::by_name(target).is_none()),
             Inner::Columns(source) if convert::goes_to_csv(source, target) => {
                 convert::has_text(source, target)?;
                 Ok(true)
             }
-            Inner::Columns(_) => Ok(false),
+            Inner::Columns(source) => convert::admits(source, target).map(|()| false),
+        }
+    }
+
+    /// Reads all of our columns and writes them to nothing, as they would go to a file called `target`: what
+    /// cannot be read or written shows before anybody is called.
+    pub fn prove(&self, target: &Path) -> Result<()> {
+        match &self.0 {
+            Inner::Columns(source) => source.prove(target),
+            Inner::Csv(_) => Ok(()),
         }
     }
 
@@ -372,9 +393,8 @@ impl Table {
             }
             (Inner::Csv(source), false) => {
                 let schema = extended(&source.schema(), more);
-                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
                 let format = Format::by_name(target).unwrap_or(Format::Parquet);
-                let mut writer = Writer::new(format, output, target, &schema, properties)?;
+                let mut writer = Writer::new(format, output, target, &schema, &Origin::text())?;
                 self.extend_csv(source, read, more, extend, |columns| {
                     writer.write(&batch_of(&schema, columns, target)?)
                 })?;
@@ -389,8 +409,7 @@ impl Table {
                     return lines.finish();
                 }
                 let format = Format::by_name(target).unwrap_or(source.format());
-                let properties = source.properties().clone();
-                let mut writer = Writer::new(format, output, target, &schema, properties)?;
+                let mut writer = source.writer(format, output, target, &schema)?;
                 self.extend_columns(source, read, more, extend, |columns| writer.write(&batch(columns)?))?;
                 writer.finish()
             }
@@ -418,7 +437,7 @@ impl Table {
                 return Err(source.changed());
             }
             for (column, cell) in own.iter_mut().zip(cells) {
-                column.append_option((!cell.is_empty()).then_some(cell));
+                column.append_option((!source.is_null(cell)).then_some(cell));
             }
             results.push(extend(row));
             row += 1;
@@ -447,7 +466,7 @@ impl Table {
             if batch.schema().fields() != source.schema().fields() {
                 return Err(source.changed());
             }
-            let cells = Cells::of_all(source, &batch, &read.columns, &all)?;
+            let cells = Cells::of_all(source, &batch, &read.columns, &all, again.rows())?;
             let mut results = Vec::with_capacity(batch.num_rows());
             for row in 0..batch.num_rows() {
                 if again.rows() == read.contents.rows() {
@@ -582,17 +601,19 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// The cells of `columns`, where the batch has those at the places `there`.
+    /// The cells of `columns`, where the batch, which stands behind `before` rows, has those at the places
+    /// `there`.
     fn of_all(
         source: &columnar::Source,
         batch: &RecordBatch,
         columns: &[Wanted],
         there: &[usize],
+        before: u64,
     ) -> Result<Vec<Cells>> {
         let cells = |column: &Wanted| {
             let place = there.binary_search(&column.at).map_err(|_| source.changed())?;
             let array = batch.columns().get(place).ok_or_else(|| source.changed())?;
-            guarded(|| Cells::of(array)).map_err(|error| source.damaged(&error))
+            guarded(|| Cells::of(array)).map_err(|_| source.textless(column.at, array, before))
         };
         columns.iter().map(cells).collect()
     }
@@ -621,7 +642,8 @@ impl Cells {
             data => data,
         };
         let dates = matches!(data, DataType::Date32 | DataType::Date64);
-        Ok(Cells { dates, floats: data.is_floating(), lists: None, texts: Texts::of(array)? })
+        let plain = Field::new("", array.data_type().clone(), true);
+        Ok(Cells { dates, floats: data.is_floating(), lists: None, texts: Texts::of(array, &plain)? })
     }
 
     /// The same of text that holds numbers which may have a fraction.
@@ -671,6 +693,8 @@ mod tests {
         assert_eq!(read("price"), ("price".into(), Form::Plain));
         assert_eq!(read("a:b"), ("a:b".into(), Form::Plain));
         assert_eq!(read("a:b:date"), ("a:b".into(), Form::Date));
+        assert_eq!(read("\"a:date\""), ("a:date".into(), Form::Plain));
+        assert_eq!(read("\"a,b:c\":date"), ("a,b:c".into(), Form::Date));
         assert_eq!(read("price:decimal2"), ("price".into(), Form::Decimal(2)));
         for name in ["p:decimal", "p:decimal19", "p:decimal+1", "p:decimal002", "p:Date"] {
             assert_eq!(read(name), (name.to_owned(), Form::Plain), "{name}");

@@ -1,8 +1,8 @@
 //! What makes a row's key: columns of a table, their types, and their cells as text.
 
-use arrow_array::ArrayRef;
-use arrow_schema::DataType;
-use tacit_data::columnar::Texts;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field};
+use tacit_data::columnar::{Texts, is_uuid};
 use tacit_data::keys::KeyType;
 use tacit_data::records::{KeySpec, Normalisation};
 
@@ -27,7 +27,12 @@ pub(crate) fn spec(
 }
 
 /// The cells of a key's column as text, or why it cannot be a key.
-pub(crate) fn texts(name: &str, column: &ArrayRef, key_type: KeyType) -> Result<Texts, String> {
+pub(crate) fn texts(
+    name: &str,
+    column: &ArrayRef,
+    field: &Field,
+    key_type: KeyType,
+) -> Result<Texts, String> {
     let kind = match column.data_type() {
         DataType::Dictionary(_, values) => values.as_ref(),
         kind => kind,
@@ -37,6 +42,7 @@ pub(crate) fn texts(name: &str, column: &ArrayRef, key_type: KeyType) -> Result<
         DataType::Utf8 | DataType::Utf8View | DataType::Boolean | DataType::Null => {}
         DataType::Date32 | DataType::Date64 | DataType::Decimal128(..) | DataType::Decimal256(..) => {}
         kind if kind.is_integer() => {}
+        DataType::FixedSizeBinary(16) if is_uuid(field) => {}
         DataType::Timestamp(_, None) if key_type.is_date() => {}
         DataType::Timestamp(..) => {
             return Err(format!(
@@ -52,5 +58,11 @@ pub(crate) fn texts(name: &str, column: &ArrayRef, key_type: KeyType) -> Result<
         }
         kind => return Err(format!("column {name} has the type {kind}, which is no key; make it text")),
     }
-    Texts::of(column).map_err(|error| format!("column {name}: {error}"))
+    let is_bad = |row: &usize| Texts::of(&column.slice(*row, 1), field).is_err();
+    Texts::of(column, field).map_err(|_| {
+        let row = (0..column.len()).find(is_bad).map_or(0, |row| row + 1);
+        format!(
+            "column {name}, row {row} of its batch: no date or time that the calendar has; leave it empty"
+        )
+    })
 }

@@ -54,8 +54,9 @@ fn digests(spec: &KeySpec, batch: &RecordBatch) -> Result<BinaryArray, String> {
         .columns
         .iter()
         .zip(batch.columns())
+        .zip(batch.schema_ref().fields())
         .zip(&spec.types)
-        .map(|((name, column), &key_type)| texts(name, column, key_type))
+        .map(|(((name, column), field), &key_type)| texts(name, column, field, key_type))
         .collect::<Result<_, _>>()?;
     let (mut hasher, throw) = (KeyHasher::of(spec), Throw::ahead());
     let rows = (0..batch.num_rows()).map(|row| {

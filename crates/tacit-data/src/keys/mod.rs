@@ -6,14 +6,18 @@
 
 mod contact;
 mod hashed;
+mod listed;
 mod name;
 mod phone;
 mod place;
 mod prelude;
+mod signs;
 mod tally;
 mod text;
 mod value;
 
+pub use listed::{listed, plain, quoted};
+pub use signs::Signs;
 pub use tally::{Longest, Refusal, Sample, Tally};
 pub use text::Normalisation;
 
@@ -267,7 +271,7 @@ pub struct NoType(String);
 impl Named {
     /// Reads `[LABEL=]COL[:TYPE]`. A label is made of letters, digits, `-` and `_`; an equals sign in front
     /// of a column's name says that what follows is no label. The longest end that is a type's name is the
-    /// type.
+    /// type. A name in double quotes may hold colons, and commas where columns are listed.
     pub fn parse(text: &str) -> Result<Self, NoType> {
         let is_label = |label: &str| label.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
         let (label, rest) = match text.split_once('=') {
@@ -275,6 +279,15 @@ impl Named {
             _ => (None, text),
         };
         let label = label.map(str::to_owned);
+        if let Some(end) = rest.starts_with('"').then(|| listed::closed(rest)).flatten() {
+            let (column, end) = (plain(&rest[..end]), &rest[end..]);
+            let kind = match end.strip_prefix(':') {
+                None if end.is_empty() => Some(KeyType::TEXT),
+                name => name.and_then(KeyType::named),
+            };
+            let no_type = || NoType(end.trim_start_matches(':').to_owned());
+            return Ok(Named { column, key_type: kind.ok_or_else(no_type)?, label });
+        }
         let named =
             |(column, key_type): (&str, KeyType)| Named { column: column.to_owned(), key_type, label };
         let mut ends = rest.match_indices(':').map(|(at, _)| (&rest[..at], &rest[at + 1..]));
@@ -304,9 +317,13 @@ mod tests {
         assert_eq!(read("a:b:date:DMY"), told("a:b", "date:DMY", ""));
         assert_eq!(read("given=Vorname:name"), told("Vorname", "name", "given"));
         assert_eq!(read("=a=b"), told("a=b", "text", ""));
+        assert_eq!(read("\"a:int\""), told("a:int", "text", ""));
+        assert_eq!(read("n=\"a, \"\"b\"\"\":name"), told("a, \"b\"", "name", "n"));
         assert_eq!(read("m:email:sha256"), told("m", "email:sha256", ""));
         assert_eq!(read("m:sha256-hex:email:gmail"), told("m", "sha256-hex:email:gmail", ""));
-        for wrong in ["tel:telephone", "tel:phone:XX", "d:date:DYM", "x:sha256", "x:sha256-hex:"] {
+        for wrong in
+            ["tel:telephone", "tel:phone:XX", "d:date:DYM", "x:sha256", "x:sha256-hex:", "\"a\"b", "\"a\":"]
+        {
             assert!(Named::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,6 +1,6 @@
 //! What a table's keys came to: how many values were refused and why, and samples for those who ask.
 
-use super::Reason;
+use super::{Reason, Signs};
 use std::collections::BTreeMap;
 use zeroize::Zeroize;
 
@@ -67,6 +67,10 @@ pub struct Tally {
     pub forms: Vec<Vec<String>>,
     /// Of a CSV file.
     pub longest: Longest,
+    /// Rows read.
+    pub rows: u64,
+    /// What is odd about the keys.
+    pub signs: Signs,
 }
 
 impl Tally {

@@ -3,6 +3,7 @@
 mod columns;
 mod damaged;
 mod dialects;
+mod faithful;
 mod keys;
 mod records;
 mod values;

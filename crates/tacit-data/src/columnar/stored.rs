@@ -1,0 +1,288 @@
+//! What a Parquet file says of its columns beyond what Arrow's types hold.
+//!
+//! Timestamps of 96 bits, as Spark writes them, count nanoseconds from a day that is counted apart: read as
+//! one number of nanoseconds they hold the years 1677 to 2262 alone, and a reader that does so wraps the
+//! others around to other moments. They are read as microseconds in UTC where that loses nothing, else as
+//! nanoseconds, and a value that neither holds is refused with its row. UUIDs and JSON are marked as Arrow's
+//! extension types of these names.
+
+use crate::fault::{Error, Place, Result, guarded};
+use crate::input::Input;
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit as Unit, Type as Physical};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{Int96, Int96Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The field's metadata that names an extension type, and the names of those that we know.
+pub(crate) const EXTENSION: &str = "ARROW:extension:name";
+pub(crate) const UUID: &str = "arrow.uuid";
+pub(crate) const JSON: &str = "arrow.json";
+/// The entry of a file's metadata that holds Arrow's schema.
+pub(crate) const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// The schema of a Parquet file, and how it is read.
+pub(super) struct Described {
+    /// With marks of what Arrow has no type of.
+    pub schema: SchemaRef,
+    /// What outputs are written by: the file's own, 96-bit timestamps aside.
+    pub parquet: SchemaDescPtr,
+    pub metadata: Vec<KeyValue>,
+    pub compression: Compression,
+    pub options: ArrowReaderOptions,
+    /// Columns that are timestamps of 96 bits.
+    pub moments: Vec<usize>,
+}
+
+/// Whether a column holds UUIDs of 16 bytes.
+pub fn is_uuid(field: &Field) -> bool {
+    field.data_type() == &DataType::FixedSizeBinary(16)
+        && field.metadata().get(EXTENSION).is_some_and(|name| name == UUID)
+}
+
+/// What its footer, which was `read`, says. `damaged` makes an error of what the library says.
+pub(super) fn describe(
+    input: &Input,
+    read: &ArrowReaderMetadata,
+    damaged: &dyn Fn(String) -> Error,
+) -> Result<Described> {
+    let options = ArrowReaderOptions::new();
+    let (schema, file) = (read.schema().clone(), read.metadata().clone());
+    let parquet = file.file_metadata().schema_descr_ptr();
+    let entries = file.file_metadata().key_value_metadata().cloned().unwrap_or_default();
+    let has_hints = entries.iter().any(|entry| entry.key == ARROW_SCHEMA);
+    let units = units(input, &file, damaged)?;
+    let (schema, parquet, options) = match units.is_empty() {
+        true => (schema, parquet, options),
+        false => {
+            let schema = with_units(&schema, &units, has_hints);
+            (schema.clone(), without_96_bits(&parquet, &units, &schema), options.with_schema(schema))
+        }
+    };
+    let columns = file.file_metadata().schema_descr();
+    let moments = units.keys().filter(|leaf| columns.column(**leaf).path().parts().len() == 1);
+    let moments = moments.map(|leaf| columns.get_column_root_idx(*leaf)).collect();
+    let first = file.row_groups().first().and_then(|group| group.columns().first());
+    Ok(Described {
+        schema: marked(&schema, &parquet),
+        parquet,
+        metadata: entries.into_iter().filter(|entry| entry.key != ARROW_SCHEMA).collect(),
+        compression: first.map_or(Compression::UNCOMPRESSED, |column| column.compression()),
+        options,
+        moments,
+    })
+}
+
+/// The columns' fields with the marks of their extension types.
+fn marked(schema: &SchemaRef, parquet: &SchemaDescriptor) -> SchemaRef {
+    let mark = |(field, stored): (&FieldRef, &TypePtr)| {
+        let info = stored.get_basic_info();
+        let name = match (info.logical_type_ref(), field.data_type()) {
+            (Some(LogicalType::Uuid), DataType::FixedSizeBinary(16)) => UUID,
+            (Some(LogicalType::Json), _) => JSON,
+            (None, _) if info.converted_type() == ConvertedType::JSON => JSON,
+            _ => return field.clone(),
+        };
+        let mut metadata = field.metadata().clone();
+        metadata.entry(EXTENSION.to_owned()).or_insert_with(|| name.to_owned());
+        Arc::new(field.as_ref().clone().with_metadata(metadata))
+    };
+    let fields: Fields = schema.fields().iter().zip(parquet.root_schema().get_fields()).map(mark).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// By leaf column of 96-bit timestamps the unit that holds all of its values.
+type Units = BTreeMap<usize, TimeUnit>;
+
+fn units(input: &Input, file: &ParquetMetaData, damaged: &dyn Fn(String) -> Error) -> Result<Units> {
+    let mut units = Units::new();
+    for (leaf, column) in file.file_metadata().schema_descr().columns().iter().enumerate() {
+        if column.physical_type() != Physical::INT96 {
+            continue;
+        }
+        let spans = guarded(|| spans(input, leaf)).map_err(damaged)?;
+        let unit = match (spans.no_micros, spans.no_nanos) {
+            (None, _) => TimeUnit::Microsecond,
+            (Some(_), None) => TimeUnit::Nanosecond,
+            (Some(one), Some(other)) => {
+                let column = format!("`{}`", tacit_crypto::text::shown(&column.path().string()));
+                let what =
+                    "a point in time is expected that microseconds hold, or nanoseconds from 1677 to 2262"
+                        .to_owned();
+                let (path, place) = (input.path().to_owned(), Place::Row(one.max(other)));
+                return Err(Error::Cell { path, place, column, what });
+            }
+        };
+        units.insert(leaf, unit);
+    }
+    Ok(units)
+}
+
+/// The first rows, from 1, whose values a unit cannot hold.
+#[derive(Default)]
+struct Spans {
+    no_micros: Option<u64>,
+    no_nanos: Option<u64>,
+}
+
+impl Spans {
+    fn add(&mut self, value: &Int96, row: u64) {
+        let (micros, nanos) = counts(value);
+        if micros.is_none() {
+            self.no_micros.get_or_insert(row);
+        }
+        if nanos.is_none() {
+            self.no_nanos.get_or_insert(row);
+        }
+    }
+}
+
+/// Microseconds and nanoseconds since 1970, where they are whole and fit.
+fn counts(value: &Int96) -> (Option<i64>, Option<i64>) {
+    const EPOCH: i128 = 2_440_588;
+    const DAY: i128 = 86_400_000_000_000;
+    let [low, high, day] = *value.data() else { return (None, None) };
+    // Signed as the reader takes them.
+    let within = i128::from((i64::from(high) << 32) + i64::from(low));
+    let nanos = (i128::from(day as i32) - EPOCH) * DAY + within;
+    let micros = (nanos % 1000 == 0).then(|| i64::try_from(nanos / 1000).ok()).flatten();
+    (micros, i64::try_from(nanos).ok())
+}
+
+fn spans(input: &Input, leaf: usize) -> std::result::Result<Spans, ParquetError> {
+    const BATCH: usize = 8192;
+    let stored = input.stored().map_err(|error| ParquetError::General(error.to_string()))?;
+    let reader = SerializedFileReader::new(stored)?;
+    let (mut spans, mut row) = (Spans::default(), 0u64);
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group)?;
+        let column = group.metadata().column(leaf).column_descr_ptr();
+        let (whole, nested) = (column.max_def_level(), column.max_rep_level() > 0);
+        let mut values = get_typed_column_reader::<Int96Type>(group.get_column_reader(leaf)?);
+        loop {
+            let (mut there, mut again, mut found) = (Vec::new(), Vec::new(), Vec::new());
+            let (records, _, levels) =
+                values.read_records(BATCH, Some(&mut there), Some(&mut again), &mut found)?;
+            if records == 0 && levels == 0 {
+                break;
+            }
+            let (mut found, mut at) = (found.iter(), row);
+            for level in 0..levels {
+                at += u64::from(!nested || again.get(level) == Some(&0));
+                if whole == 0 || there.get(level) == Some(&whole) {
+                    found.next().inspect(|value| spans.add(value, at));
+                }
+            }
+            row += records as u64;
+        }
+    }
+    Ok(spans)
+}
+
+/// The schema with 96-bit timestamps in these units: in UTC, unless Arrow's own schema says otherwise.
+fn with_units(schema: &Schema, units: &Units, has_hints: bool) -> SchemaRef {
+    let mut leaf = 0;
+    let fields: Fields =
+        schema.fields().iter().map(|field| with_unit(field, &mut leaf, units, has_hints)).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn with_unit(field: &FieldRef, leaf: &mut usize, units: &Units, has_hints: bool) -> FieldRef {
+    let mut inner = |field: &FieldRef| with_unit(field, leaf, units, has_hints);
+    let data = match field.data_type() {
+        DataType::List(of) => DataType::List(inner(of)),
+        DataType::LargeList(of) => DataType::LargeList(inner(of)),
+        DataType::ListView(of) => DataType::ListView(inner(of)),
+        DataType::LargeListView(of) => DataType::LargeListView(inner(of)),
+        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(inner(of), *length),
+        DataType::Map(of, sorted) => DataType::Map(inner(of), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        other => {
+            let at = *leaf;
+            *leaf += 1;
+            match (units.get(&at), other) {
+                (Some(unit), DataType::Timestamp(_, zone)) => {
+                    let utc = (!has_hints).then(|| "UTC".into());
+                    DataType::Timestamp(*unit, zone.clone().or(utc))
+                }
+                _ => other.clone(),
+            }
+        }
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data))
+}
+
+/// The file's schema with timestamps of 64 bits in place of those of 96.
+fn without_96_bits(parquet: &SchemaDescriptor, units: &Units, schema: &Schema) -> SchemaDescPtr {
+    fn changed(stored: &TypePtr, leaf: &mut usize, units: &Units, utc: bool) -> TypePtr {
+        match stored.as_ref() {
+            Type::GroupType { basic_info, fields } => Arc::new(Type::GroupType {
+                basic_info: basic_info.clone(),
+                fields: fields.iter().map(|field| changed(field, leaf, units, utc)).collect(),
+            }),
+            Type::PrimitiveType { basic_info, .. } => {
+                let unit = units.get(leaf).copied();
+                *leaf += 1;
+                let Some(unit) = unit else { return stored.clone() };
+                let unit = if unit == TimeUnit::Microsecond { Unit::MICROS } else { Unit::NANOS };
+                let made = Type::primitive_type_builder(basic_info.name(), Physical::INT64)
+                    .with_repetition(basic_info.repetition())
+                    .with_logical_type(Some(LogicalType::timestamp(utc, unit)))
+                    .with_id(basic_info.has_id().then(|| basic_info.id()))
+                    .build();
+                made.map_or_else(|_| stored.clone(), Arc::new)
+            }
+        }
+    }
+    let (root, mut leaf) = (parquet.root_schema(), 0);
+    let fields: Vec<TypePtr> = root
+        .get_fields()
+        .iter()
+        .zip(schema.fields())
+        .map(|(stored, field)| changed(stored, &mut leaf, units, is_zoned(field.data_type())))
+        .collect();
+    let root = Type::GroupType { basic_info: root.get_basic_info().clone(), fields };
+    Arc::new(SchemaDescriptor::new(Arc::new(root)))
+}
+
+/// Whether points in time in this type have a time zone.
+fn is_zoned(data: &DataType) -> bool {
+    match data {
+        DataType::Timestamp(_, zone) => zone.is_some(),
+        DataType::List(of)
+        | DataType::LargeList(of)
+        | DataType::ListView(of)
+        | DataType::LargeListView(of)
+        | DataType::FixedSizeList(of, _)
+        | DataType::Map(of, _) => is_zoned(of.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| is_zoned(field.data_type())),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_96_bits_are_counted_whole_or_not_at_all() {
+        let moment = |day: i32, nanos: u64| {
+            let mut value = Int96::new();
+            value.set_data(nanos as u32, (nanos >> 32) as u32, day as u32);
+            counts(&value)
+        };
+        assert_eq!(moment(2_440_588, 0), (Some(0), Some(0)));
+        assert_eq!(moment(2_440_587, 86_399_999_999_000), (Some(-1), Some(-1000)));
+        assert_eq!(moment(2_440_588, 1), (None, Some(1)));
+        // 0001-01-01 and 9999-12-31.
+        assert_eq!(moment(1_721_426, 0), (Some(-62_135_596_800_000_000), None));
+        assert_eq!(moment(5_373_484, 0), (Some(253_402_214_400_000_000), None));
+        assert_eq!(moment(i32::MAX, 0), (None, None));
+    }
+}

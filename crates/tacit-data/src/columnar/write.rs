@@ -1,0 +1,384 @@
+//! Batches on their way to a file of columns, with all that their source said of them.
+
+use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
+use super::words::words;
+use super::{Format, unwritable};
+use crate::fault::{Error, Place, Result, guarded};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Date64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::CastOptions;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What an output takes from its source: compression, and of Parquet the types and the file's own metadata.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    pub compression: Compression,
+    pub parquet: Option<SchemaDescPtr>,
+    pub metadata: Vec<KeyValue>,
+    /// Whether nothing is kept of what is written, which then need not be small.
+    pub is_trial: bool,
+}
+
+impl Origin {
+    /// Of a table without types, whose Parquet output is compressed by Snappy.
+    pub(crate) fn text() -> Self {
+        Origin { compression: Compression::SNAPPY, parquet: None, metadata: Vec::new(), is_trial: false }
+    }
+
+    /// The same for a trial.
+    pub(crate) fn trial(&self) -> Self {
+        Origin { is_trial: true, ..self.clone() }
+    }
+
+    fn properties(&self, schema: &Schema) -> WriterProperties {
+        let compression = match self.compression {
+            known @ (Compression::UNCOMPRESSED
+            | Compression::SNAPPY
+            | Compression::GZIP(_)
+            | Compression::ZSTD(_)
+            | Compression::LZ4_RAW) => known,
+            Compression::LZ4 => Compression::LZ4_RAW,
+            _ => Compression::SNAPPY,
+        };
+        let mut entries = self.metadata.clone();
+        if self.parquet.is_none() {
+            let named =
+                schema.metadata().iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
+            entries.extend(named.filter(|entry| entry.key != ARROW_SCHEMA));
+            entries.sort_by(|one, other| one.key.cmp(&other.key));
+        }
+        let own = self.parquet.as_ref().map_or(0, |stored| stored.root_schema().get_fields().len());
+        if self.parquet.is_some() && schema.fields().len() > own {
+            entries =
+                entries.into_iter().filter_map(|entry| widened(entry, &schema.fields()[own..])).collect();
+        }
+        let builder = WriterProperties::builder().set_key_value_metadata(Some(entries));
+        match self.is_trial {
+            true => {
+                builder.set_dictionary_enabled(false).set_statistics_enabled(EnabledStatistics::None).build()
+            }
+            false => builder.set_compression(compression).build(),
+        }
+    }
+}
+
+/// Spark's own schema among a file's metadata, which it reads in place of the columns': with those of text
+/// that came behind. One that is written otherwise than Spark does goes.
+fn widened(entry: KeyValue, more: &[Arc<Field>]) -> Option<KeyValue> {
+    if entry.key != "org.apache.spark.sql.parquet.row.metadata" {
+        return Some(entry);
+    }
+    if more.iter().any(|field| !matches!(field.data_type(), DataType::LargeUtf8 | DataType::Utf8)) {
+        return None;
+    }
+    let before = entry.value.as_deref()?.strip_suffix("]}")?;
+    let mut value = before.strip_prefix("{\"type\":\"struct\",\"fields\":[").map(|_| before.to_owned())?;
+    for field in more {
+        let separator = if value.ends_with('[') { "" } else { "," };
+        let mut name = String::new();
+        for sign in field.name().chars() {
+            match sign {
+                '"' | '\\' => name.extend(['\\', sign]),
+                sign if sign < ' ' => name += &format!("\\u{:04x}", u32::from(sign)),
+                sign => name.push(sign),
+            }
+        }
+        value += &format!(
+            "{separator}{{\"name\":\"{name}\",\"type\":\"string\",\"nullable\":true,\"metadata\":{{}}}}"
+        );
+    }
+    Some(KeyValue::new(entry.key, value + "]}"))
+}
+
+/// What of these columns a file of this format has no type for; the column's place, and what its cells are.
+pub(crate) fn lacks(format: Format, schema: &Schema, from_parquet: bool) -> Option<(usize, &'static str)> {
+    let lack = |field: &Arc<Field>| lack(format, field.data_type(), from_parquet);
+    schema.fields().iter().enumerate().find_map(|(at, field)| Some((at, lack(field)?)))
+}
+
+fn lack(format: Format, data: &DataType, from_parquet: bool) -> Option<&'static str> {
+    let inner = |field: &Field| lack(format, field.data_type(), from_parquet);
+    match data {
+        // Arrow's reader drops the months of Parquet's.
+        DataType::Interval(_) if from_parquet || format == Format::Parquet => Some("a span of time"),
+        DataType::Union(..) if format == Format::Parquet => Some("a union"),
+        DataType::Struct(fields) if fields.is_empty() && format == Format::Parquet => {
+            Some("a structure without fields")
+        }
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale)
+            if *scale < 0 && format == Format::Parquet =>
+        {
+            Some("decimals of a negative scale")
+        }
+        DataType::Dictionary(_, values) => match values.as_ref() {
+            nested if nested.is_nested() && format == Format::Parquet => {
+                Some("a dictionary of lists or structures")
+            }
+            values => lack(format, values, from_parquet),
+        },
+        DataType::List(of)
+        | DataType::LargeList(of)
+        | DataType::ListView(of)
+        | DataType::LargeListView(of)
+        | DataType::FixedSizeList(of, _)
+        | DataType::Map(of, _)
+        | DataType::RunEndEncoded(_, of) => inner(of),
+        DataType::Struct(fields) => fields.iter().find_map(|field| inner(field)),
+        DataType::Union(fields, _) => fields.iter().find_map(|(_, field)| inner(field)),
+        _ => None,
+    }
+}
+
+/// What is done to a column's cells before they are written.
+#[derive(Clone, PartialEq)]
+enum Fix {
+    Nothing,
+    /// They get this type, and a cell that it cannot hold is refused.
+    Cast(DataType),
+    /// Milliseconds are written as days, which they have to be.
+    WholeDays,
+}
+
+/// Batches on their way to a file.
+pub(crate) struct Writer<'a, W: Write + Send> {
+    target: &'a Path,
+    schema: SchemaRef,
+    fixes: Vec<Fix>,
+    written: u64,
+    form: Form<'a, W>,
+}
+
+enum Form<'a, W: Write + Send> {
+    Parquet(Box<ArrowWriter<&'a mut W>>),
+    ArrowFile(Box<arrow_ipc::writer::FileWriter<&'a mut W>>),
+}
+
+impl<'a, W: Write + Send> Writer<'a, W> {
+    /// A file of these columns to `output`, which is called `target`.
+    pub(crate) fn new(
+        format: Format,
+        output: &'a mut W,
+        target: &'a Path,
+        schema: &SchemaRef,
+        origin: &Origin,
+    ) -> Result<Self> {
+        let failed = |error: &dyn std::fmt::Display| unwritable(target, &words(&error.to_string()));
+        if let Some((at, kind)) = lacks(format, schema, origin.parquet.is_some()) {
+            let (path, format) = (target.to_owned(), format.name());
+            return Err(Error::NoType { path, format, number: at + 1, kind });
+        }
+        if format == Format::ArrowFile {
+            let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
+            let form = Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?));
+            let fixes = vec![Fix::Nothing; schema.fields().len()];
+            return Ok(Writer { target, schema: schema.clone(), fixes, written: 0, form });
+        }
+        let Layout { schema: fixed, stored, fixes } =
+            guarded(|| Layout::of(schema, origin)).map_err(|e| failed(&e))?;
+        let options =
+            ArrowWriterOptions::new().with_properties(origin.properties(schema)).with_parquet_schema(stored);
+        let writer = guarded(|| ArrowWriter::try_new_with_options(output, fixed.clone(), options));
+        let form = Form::Parquet(Box::new(writer.map_err(|error| failed(&error))?));
+        Ok(Writer { target, schema: fixed, fixes, written: 0, form })
+    }
+
+    /// Appends these rows.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let fixed = match self.fixes.iter().all(|fix| *fix == Fix::Nothing) {
+            true => None,
+            false => Some(self.fixed(batch)?),
+        };
+        let batch = fixed.as_ref().unwrap_or(batch);
+        let form = &mut self.form;
+        let result = guarded(|| match form {
+            Form::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
+            Form::ArrowFile(writer) => writer.write(batch),
+        });
+        self.written += batch.num_rows() as u64;
+        result.map_err(|error| self.failed(&error))
+    }
+
+    fn fixed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let fix = |(at, (column, fix)): (usize, (&ArrayRef, &Fix))| {
+            let unfit = |row: usize, what: &str| Error::Cell {
+                path: self.target.to_owned(),
+                place: Place::Row(self.written + row as u64 + 1),
+                column: format!("`{}`", tacit_crypto::text::shown(self.schema.field(at).name())),
+                what: what.to_owned(),
+            };
+            match fix {
+                Fix::Nothing => Ok(column.clone()),
+                Fix::Cast(to) => {
+                    let cast = |column: &ArrayRef| {
+                        let options = CastOptions { safe: false, ..CastOptions::default() };
+                        guarded(|| arrow_cast::cast_with_options(column, to, &options))
+                    };
+                    cast(column).map_err(|_| {
+                        let row = (0..column.len()).find(|row| cast(&column.slice(*row, 1)).is_err());
+                        unfit(row.unwrap_or(0), "a time is expected that milliseconds hold")
+                    })
+                }
+                Fix::WholeDays => {
+                    let days = column.as_primitive::<Date64Type>();
+                    match days.iter().position(|day| day.is_some_and(|day| whole_days(day).is_none())) {
+                        None => Ok(column.clone()),
+                        Some(row) => Err(unfit(row, "a whole day is expected, as Parquet's dates are")),
+                    }
+                }
+            }
+        };
+        let columns = batch.columns().iter().zip(&self.fixes).enumerate().map(fix).collect::<Result<_>>()?;
+        RecordBatch::try_new(self.schema.clone(), columns).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display) -> Error {
+        let error = error.to_string();
+        if error.contains("Dictionary replacement") {
+            return unwritable(
+                self.target,
+                &"an Arrow file has one dictionary a column; name the output .parquet",
+            );
+        }
+        // The disk's own words show no cell.
+        match error.contains("os error") {
+            true => unwritable(self.target, &error),
+            false => unwritable(self.target, &words(&error)),
+        }
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> Result<()> {
+        let result = guarded(|| match self.form {
+            Form::Parquet(mut writer) => {
+                writer.finish().map_err(ArrowError::from).and_then(|_| Ok(writer.inner_mut().flush()?))
+            }
+            Form::ArrowFile(mut writer) => writer.finish().and_then(|()| Ok(writer.get_mut().flush()?)),
+        });
+        result.map_err(|error| unwritable(self.target, &error))
+    }
+}
+
+/// The days of a count of milliseconds that is one of whole days and fits.
+pub(crate) fn whole_days(milliseconds: i64) -> Option<i32> {
+    const DAY: i64 = 86_400_000;
+    (milliseconds % DAY == 0).then(|| i32::try_from(milliseconds / DAY).ok()).flatten()
+}
+
+/// How columns are laid out in a Parquet file.
+struct Layout {
+    schema: SchemaRef,
+    stored: SchemaDescriptor,
+    fixes: Vec<Fix>,
+}
+
+impl Layout {
+    /// As the source has them where that is Parquet, else by their types.
+    fn of(schema: &SchemaRef, origin: &Origin) -> std::result::Result<Self, ParquetError> {
+        let root = origin.parquet.as_ref().map(|stored| stored.root_schema());
+        let (mut fields, mut stored, mut fixes) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, field) in schema.fields().iter().enumerate() {
+            let made = converted(field)?;
+            let known = root.and_then(|root| root.get_fields().get(at));
+            if let Some(known) = known.filter(|known| fits(known, &made, field.data_type())) {
+                let days = field.data_type() == &DataType::Date64
+                    && known.is_primitive()
+                    && known.get_physical_type() == Physical::INT32;
+                fixes.push(if days { Fix::WholeDays } else { Fix::Nothing });
+                fields.push(field.clone());
+                stored.push(known.clone());
+                continue;
+            }
+            let (field, fix) = match field.data_type() {
+                DataType::Timestamp(TimeUnit::Second, zone) => {
+                    cast(field, DataType::Timestamp(TimeUnit::Millisecond, zone.clone()))
+                }
+                DataType::Time32(TimeUnit::Second) => cast(field, DataType::Time32(TimeUnit::Millisecond)),
+                DataType::Date64 => (field.clone(), Fix::WholeDays),
+                _ => (field.clone(), Fix::Nothing),
+            };
+            stored.push(annotated(&field)?);
+            fields.push(field);
+            fixes.push(fix);
+        }
+        let name = root.map_or("arrow_schema", |root| root.name());
+        let root = Type::group_type_builder(name).with_fields(stored).build()?;
+        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+        Ok(Layout { schema, stored: SchemaDescriptor::new(Arc::new(root)), fixes })
+    }
+}
+
+fn cast(field: &Field, to: DataType) -> (Arc<Field>, Fix) {
+    (Arc::new(field.clone().with_data_type(to.clone())), Fix::Cast(to))
+}
+
+/// A column as the library would store it.
+fn converted(field: &Arc<Field>) -> std::result::Result<TypePtr, ParquetError> {
+    let schema = Schema::new(vec![field.clone()]);
+    let stored = ArrowSchemaConverter::new().convert(&schema)?;
+    stored
+        .root_schema()
+        .get_fields()
+        .first()
+        .cloned()
+        .ok_or_else(|| ParquetError::General("no column".into()))
+}
+
+/// The same with what other readers know it by.
+fn annotated(field: &Arc<Field>) -> std::result::Result<TypePtr, ParquetError> {
+    let is_json = field.metadata().get(EXTENSION).is_some_and(|name| name == JSON);
+    let (physical, logical, length) = match field.data_type() {
+        DataType::Date64 => (Physical::INT32, LogicalType::Date, -1),
+        DataType::FixedSizeBinary(16) if is_uuid(field) => {
+            (Physical::FIXED_LEN_BYTE_ARRAY, LogicalType::Uuid, 16)
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json => {
+            (Physical::BYTE_ARRAY, LogicalType::Json, -1)
+        }
+        _ => return converted(field),
+    };
+    let repetition = if field.is_nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    let built = Type::primitive_type_builder(field.name(), physical)
+        .with_repetition(repetition)
+        .with_logical_type(Some(logical))
+        .with_length(length)
+        .build()?;
+    Ok(Arc::new(built))
+}
+
+/// Whether what the library would lay out as `made` can be laid out as `known`.
+fn fits(known: &TypePtr, made: &TypePtr, data: &DataType) -> bool {
+    let leaves = |of: &TypePtr| {
+        let root = Type::group_type_builder("root").with_fields(vec![of.clone()]).build();
+        root.ok().map(|root| SchemaDescriptor::new(Arc::new(root)))
+    };
+    let (Some(known), Some(made)) = (leaves(known), leaves(made)) else { return false };
+    let same =
+        |(known, made): (&parquet::schema::types::ColumnDescPtr, &parquet::schema::types::ColumnDescPtr)| {
+            let (stored, wanted) = (known.physical_type(), made.physical_type());
+            let length =
+                stored != Physical::FIXED_LEN_BYTE_ARRAY || known.type_length() == made.type_length();
+            let whole = matches!(stored, Physical::INT32 | Physical::INT64);
+            let is_wide = matches!(data, DataType::Decimal128(..) | DataType::Decimal256(..));
+            known.max_def_level() == made.max_def_level()
+                && known.max_rep_level() == made.max_rep_level()
+                && !matches!(known.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
+                && (stored == wanted && length
+                    || whole && is_wide
+                    || stored == Physical::INT32 && data == &DataType::Date64)
+        };
+    known.num_columns() == made.num_columns() && known.columns().iter().zip(made.columns()).all(same)
+}
