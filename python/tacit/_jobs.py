@@ -316,8 +316,14 @@ def _is_arrow(table: Any) -> bool:
 
 
 def _keys(
-    table: Any, on: str | Sequence[str] | Mapping[str, str] | None, nfc: bool, trim: bool, case_fold: bool
+    table: Any,
+    on: str | Sequence[str] | Mapping[str, str] | None,
+    nfc: bool,
+    trim: bool,
+    case_fold: bool,
+    null: str | Sequence[str] = (),
 ) -> tuple[Any, bool]:
+    nulls = [null] if isinstance(null, str) else list(null)
     types = list(on.values()) if isinstance(on, Mapping) else None
     names = [on] if isinstance(on, str) else None if on is None else list(on)
     path = isinstance(table, (str, os.PathLike))
@@ -329,7 +335,7 @@ def _keys(
             table = _tacit.Rows.of_file(os.fspath(table), names)
             digest = table.digest
         return _tacit.Keys(
-            table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold, digest=digest
+            table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls, digest=digest
         ), False
     if isinstance(table, Iterable):
         values = list(table)
@@ -337,7 +343,7 @@ def _keys(
             raise UsageError("on: a list of strings has no columns")
         if all(isinstance(value, str) for value in values):
             native = _tacit.Rows.of_strings(values)
-            return _tacit.Keys(native, [_VALUES], nfc=nfc, trim=trim, case_fold=case_fold), True
+            return _tacit.Keys(native, [_VALUES], nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls), True
     raise UsageError(
         f"a {type(table).__name__} is no table: give something with __arrow_c_stream__ (pandas 2.2 or later, "
         "Polars, DuckDB, pyarrow) or a list of strings"
@@ -438,13 +444,15 @@ class Session:
         protocol: str = "auto",
         max_peer_keys: int | None = None,
         max_cell: int | None = None,
+        allow_line_ends: bool = False,
+        null: str | Sequence[str] = (),
         nfc: bool = True,
         trim: bool = True,
         case_fold: bool = True,
         progress: Listener = None,
     ) -> Intersection:
         """As :func:`tacit.intersect`, with this session's peer."""
-        keys, values = _keys(table, on, nfc, trim, case_fold)
+        keys, values = _keys(table, on, nfc, trim, case_fold, null)
         with _Told(progress) as told:
             raw = _tacit.intersect(
                 self._peer,
@@ -459,6 +467,7 @@ class Session:
                 protocol=protocol,
                 max_peer_keys=max_peer_keys,
                 max_cell=max_cell,
+                allow_line_ends=allow_line_ends,
                 progress=told,
             )
         return Intersection(**_gained(raw, values))
@@ -702,6 +711,8 @@ def intersect(
     protocol: str = "auto",
     max_peer_keys: int | None = None,
     max_cell: int | None = None,
+    allow_line_ends: bool = False,
+    null: str | Sequence[str] = (),
     nfc: bool = True,
     trim: bool = True,
     case_fold: bool = True,
@@ -748,6 +759,10 @@ def intersect(
     max_cell:
         The most bytes that the peer's columns may take for each of its keys, all columns and rows together: 65,536
         unless given, at most a mebibyte. As much is held for every key that may match.
+    allow_line_ends:
+        Whether a cell that we give may have more than one line; a file that was read wrongly has such cells.
+    null:
+        Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key that is one of them is no key.
     nfc, trim, case_fold:
         How text is normalised before it is compared; both sides must say the same.
     progress:
@@ -776,6 +791,8 @@ def intersect(
         protocol=protocol,
         max_peer_keys=max_peer_keys,
         max_cell=max_cell,
+        allow_line_ends=allow_line_ends,
+        null=null,
         nfc=nfc,
         trim=trim,
         case_fold=case_fold,

@@ -35,6 +35,7 @@ class Keys:
         nfc: bool = True,
         trim: bool = True,
         case_fold: bool = True,
+        nulls: list[str] = ...,
         digest: bytes | None = None,
     ) -> None: ...
     rows: int
@@ -163,6 +164,7 @@ def intersect(
     protocol: str = "auto",
     max_peer_keys: int | None = None,
     max_cell: int | None = None,
+    allow_line_ends: bool = False,
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ask(

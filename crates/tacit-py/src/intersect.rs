@@ -44,7 +44,7 @@ pub struct Rows {
 impl Keys {
     /// The keys of a table in the columns `on`, of these types; of text unless said.
     #[new]
-    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true, digest=None))]
+    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true, nulls=Vec::new(), digest=None))]
     fn new(
         py: Python<'_>,
         table: PyTable,
@@ -53,6 +53,7 @@ impl Keys {
         nfc: bool,
         trim: bool,
         case_fold: bool,
+        nulls: Vec<String>,
         digest: Option<[u8; 32]>,
     ) -> PyResult<Self> {
         let (batches, schema) = table.into_inner();
@@ -68,7 +69,8 @@ impl Keys {
             places.push(place);
         }
         let normalisation = Normalisation { nfc, trim, case_fold };
-        let spec = spec(on.clone(), types, normalisation).map_err(|what| fault::usage(py, what))?;
+        let named = spec(on.clone(), types, normalisation).map_err(|what| fault::usage(py, what))?;
+        let spec = KeySpec { nulls, ..named };
         let set = py.detach(|| {
             let (mut set, mut hasher) = (KeySet::new(), KeyHasher::of(&spec));
             for batch in &batches {
@@ -76,7 +78,9 @@ impl Keys {
                     .iter()
                     .zip(&places)
                     .zip(&spec.types)
-                    .map(|((name, &place), &key_type)| texts(name, batch.column(place), key_type))
+                    .map(|((name, &place), &key_type)| {
+                        texts(name, batch.column(place), schema.field(place), key_type)
+                    })
                     .collect::<Result<_, _>>()?;
                 for row in 0..batch.num_rows() {
                     let element = hasher.hash(columns.iter().map(|column| column.get(row)));
@@ -117,8 +121,7 @@ impl Keys {
 impl Keys {
     /// What we give in `job`.
     pub(crate) fn given(&self, py: Python<'_>, job: &Job, duplicates: Duplicates) -> PyResult<Owned> {
-        let read =
-            || reveal::given(&job.reveal, &job.give, duplicates, &self.schema, &self.batches, &self.set);
+        let read = || reveal::given(job, duplicates, &self.schema, &self.batches, &self.set);
         py.detach(read).map_err(|what| fault::input(py, what))
     }
 
@@ -246,7 +249,8 @@ impl Rows {
 /// Runs an intersection; returns what it gave as a dictionary.
 #[pyfunction]
 #[pyo3(signature = (peer, keys, *, result="me", reveal="rows", give=Vec::new(), duplicates="refuse", min_matches=0,
-    bounds=None, result_to_owner=false, protocol="auto", max_peer_keys=None, max_cell=None, progress=None))]
+    bounds=None, result_to_owner=false, protocol="auto", max_peer_keys=None, max_cell=None, allow_line_ends=false,
+    progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub(crate) fn intersect<'py>(
     py: Python<'py>,
@@ -262,6 +266,7 @@ pub(crate) fn intersect<'py>(
     protocol: &str,
     max_peer_keys: Option<u64>,
     max_cell: Option<u64>,
+    allow_line_ends: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let learns = match result {
@@ -283,6 +288,7 @@ pub(crate) fn intersect<'py>(
         key: Some(keys.spec.clone()),
         most_peer_keys: max_peer_keys,
         max_cell: max_cell.unwrap_or(USUAL_KEY),
+        line_ends: allow_line_ends,
         reveal: kind,
         give,
         min_matches,

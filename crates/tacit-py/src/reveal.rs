@@ -10,19 +10,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tacit::job::psi::{
-    Aggregate, AggregateOutcome, Column, Duplicates, Found, Match, Owned, Reveal, Revealed, Table,
+    Aggregate, AggregateOutcome, Column, Duplicates, Found, Job, Match, Owned, Reveal, Revealed, Table,
 };
 use tacit_data::records::KeySet;
 
-/// What we give out of the columns `names` of `batches`, whose rows have the keys of `set`.
+/// What we give in `job` out of the columns of `batches`, whose rows have the keys of `set`.
 pub(crate) fn given(
-    reveal: &Reveal,
-    names: &[String],
+    job: &Job,
     duplicates: Duplicates,
     schema: &SchemaRef,
     batches: &[RecordBatch],
     set: &KeySet,
 ) -> Result<Owned, String> {
+    let (reveal, names) = (&job.reveal, &job.give);
     if names.is_empty() {
         return Ok(Owned::None);
     }
@@ -48,6 +48,12 @@ pub(crate) fn given(
                 let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
                 for (at, element) in elements(batch).into_iter().enumerate() {
                     let Some(element) = element else { continue };
+                    for (name, column) in names.iter().zip(&columns) {
+                        let unfit = column.is_valid(at).then(|| job.unfit(column.value(at))).flatten();
+                        if let Some(what) = unfit {
+                            return Err(format!("give: column {name}, row {} of its batch: {what}", at + 1));
+                        }
+                    }
                     let cells =
                         columns.iter().map(|column| column.is_valid(at).then(|| column.value(at).as_bytes()));
                     given.push(element as u32, cells).map_err(|e| e.to_string())?;
@@ -100,7 +106,12 @@ fn whole(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
 
 fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    arrow_cast::cast_with_options(column, kind, &options).map_err(|error| format!("column {name}: {error}"))
+    arrow_cast::cast_with_options(column, kind, &options).map_err(|_| {
+        let is_bad =
+            |row: &usize| arrow_cast::cast_with_options(&column.slice(*row, 1), kind, &options).is_err();
+        let row = (0..column.len()).find(is_bad).map_or(0, |row| row + 1);
+        format!("column {name}, row {row} of its batch: a cell that cannot be given; leave it empty")
+    })
 }
 
 /// Our matching rows with the peer's columns `asked` behind them as `peer_COL`; a row of ours comes once for
@@ -117,9 +128,10 @@ pub(crate) fn joined(
         theirs[found.element as usize] = Some(&found.rows);
     }
     let mut fields = schema.fields().to_vec();
-    fields.extend(
-        asked.iter().map(|name| Arc::new(Field::new(format!("peer_{name}"), DataType::LargeUtf8, true))),
-    );
+    let prefixed: Vec<String> = asked.iter().map(|name| format!("peer_{name}")).collect();
+    let own = schema.fields().iter().map(|field| field.name().as_str());
+    let names = tacit_data::named(own, &prefixed, "");
+    fields.extend(names.into_iter().map(|name| Arc::new(Field::new(name, DataType::LargeUtf8, true))));
     let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
     let (mut first, mut out) = (0, Vec::new());
     for batch in batches {

@@ -185,6 +185,8 @@ pub struct Job {
     pub max_peer_keys: u64,
     /// The most bytes that the peer's columns may take for each of its keys.
     pub max_cell: u64,
+    /// Whether cells that we give may have more than one line.
+    pub line_ends: bool,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
     /// The least and the most that one key adds to a number.
@@ -233,6 +235,7 @@ impl Job {
             key: Some(source.key.clone()),
             most_peer_keys: Some(self.max_peer_keys),
             max_cell: self.max_cell,
+            line_ends: self.line_ends,
             row_memory: self.memory.unwrap_or(u64::MAX),
         }
     }
@@ -565,9 +568,10 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     };
     let rows_in_total = section.number("rows_in_total", 0..=MANY).unwrap_or(0);
     let aggregate_runs = section.number("aggregate_runs", 0..=MANY).unwrap_or(0);
+    let nulls = section.list("null").into_iter().map(|null| null.value).collect();
     Some(Source {
         input: tacit::data::place::seen_from(folder, &input?.value),
-        key: KeySpec::named(columns, normalisation),
+        key: KeySpec { nulls, ..KeySpec::named(columns, normalisation) },
         rows_in_total,
         aggregate_runs,
     })
@@ -628,6 +632,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     let min_peer_keys = section.number("min_peer_keys", 0..=MANY).unwrap_or(0);
     let max_peer_keys = section.wanted_number("max_peer_keys", 1..=psi::MAX_ELEMENTS as u64);
     let max_cell = section.number("max_cell", 64..=psi::MAX_SEALED as u64).unwrap_or(psi::USUAL_KEY);
+    let line_ends = section.yes("line_ends", false);
     let min_matches = section.number("min_matches", 0..=MANY).unwrap_or(0);
     let bounds = section.text("bounds").and_then(|At { value, at }| match owner::bounds(&value) {
         Ok(bounds) => Some(bounds),
@@ -656,6 +661,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
         min_peer_keys,
         max_peer_keys: max_peer_keys?,
         max_cell,
+        line_ends,
         min_matches,
         bounds,
         result_to_owner,

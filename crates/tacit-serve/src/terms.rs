@@ -263,6 +263,7 @@ impl Offer {
                 Side::Client => self.service_keys,
             }),
             max_cell: tacit::job::psi::USUAL_KEY,
+            line_ends: false,
             row_memory: u64::MAX,
         };
         job.check()?;

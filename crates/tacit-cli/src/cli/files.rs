@@ -13,6 +13,7 @@ use tacit_console::files::{Kind, Named, check_outputs};
 const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("keygen", "out", Kind::KeyPair),
     ("psi", "output", Kind::Result),
+    ("psi", "output-rest", Kind::Result),
     ("psi", "spill", Kind::Folder),
     ("psi", "resume", Kind::Folder),
     ("request", "output", Kind::Result),

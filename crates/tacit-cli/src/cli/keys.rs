@@ -6,7 +6,7 @@ use super::table::Dialect;
 use serde_json::{Value, json};
 use std::path::Path;
 use tacit::Result;
-use tacit::data::keys::{KeyType, Named, NoType, Tally};
+use tacit::data::keys::{KeyType, Named, NoType, Tally, listed, plain, quoted};
 use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
 use tacit::data::table::Source;
 
@@ -28,11 +28,8 @@ both sides must say. The rules are published: docs/keys.md.";
 #[derive(clap::Args)]
 pub(crate) struct KeyArgs {
     /// The column, or several, that make a row's key, with their types; repeat it or separate by commas
-    #[arg(
-        long, value_name = "[LABEL=]COL[:TYPE]", required = true, value_delimiter = ',', num_args = 1,
-        value_parser = named,
-    )]
-    pub key: Vec<Named>,
+    #[arg(long, value_name = "[LABEL=]COL[:TYPE]", required = true, num_args = 1, value_parser = key_list)]
+    key: Vec<Columns<Named>>,
     /// Compares keys of text without Unicode normalisation (NFC); both sides must do so
     #[arg(long)]
     no_nfc: bool,
@@ -42,13 +39,36 @@ pub(crate) struct KeyArgs {
     /// Compares keys of text in upper and lower case as they are; both sides must do so
     #[arg(long)]
     no_case_fold: bool,
+    /// Words for nothing in our file, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
+    null: Vec<Columns<String>>,
     /// Shows up to so many values that are no key of their type; they are shown here and sent nowhere
     #[arg(long, value_name = "N", default_value_t = 0)]
     show_refused: u16,
 }
 
-fn named(text: &str) -> std::result::Result<Named, NoType> {
-    Named::parse(text)
+/// Columns of one value of an option, which may be repeated.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns<T>(Vec<T>);
+
+/// All of an option's columns.
+pub(crate) fn all<T: Clone>(lists: &[Columns<T>]) -> Vec<T> {
+    lists.iter().flat_map(|list| list.0.iter().cloned()).collect()
+}
+
+/// Reads columns of a key; a name in double quotes may hold commas and colons.
+pub(crate) fn key_list(text: &str) -> std::result::Result<Columns<Named>, NoType> {
+    Ok(Columns(listed(text).into_iter().map(Named::parse).collect::<std::result::Result<_, _>>()?))
+}
+
+/// Reads columns whose names have an end that says what their text means: names stay in their quotes.
+pub(crate) fn typed_list(text: &str) -> std::result::Result<Columns<String>, String> {
+    Ok(Columns(listed(text).into_iter().map(str::to_owned).collect()))
+}
+
+/// Reads columns.
+pub(crate) fn column_list(text: &str) -> std::result::Result<Columns<String>, String> {
+    Ok(Columns(listed(text).into_iter().map(plain).collect()))
 }
 
 impl KeyArgs {
@@ -57,7 +77,7 @@ impl KeyArgs {
         let normalisation =
             Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
         let shown = Shown { refused: self.show_refused.into(), forms: 0 };
-        KeySpec { shown, ..KeySpec::named(self.key.iter().cloned(), normalisation) }
+        KeySpec { shown, nulls: all(&self.null), ..KeySpec::named(all(&self.key), normalisation) }
     }
 
     /// Opens the table `input` and reads its keys.
@@ -87,6 +107,7 @@ pub(crate) fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
         json!({"column": column(spec, *part), "type": kind(spec, *part), "reason": reason.word(), "rows": rows})
     };
     object["refused"] = tally.refused.iter().map(each).collect();
+    object["hints"] = json!(hints(spec, tally));
     if spec.shown.refused > 0 {
         let each = |sample: &tacit::data::keys::Sample| {
             let column = column(spec, sample.part);
@@ -108,12 +129,45 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
             );
         }
     }
+    for hint in hints(spec, tally) {
+        text += &format!("note: {hint}\n");
+    }
     for sample in &tally.samples {
         // Escaped, so that an invisible character is seen and none moves the terminal's cursor.
         let (column, value) = (column(spec, sample.part), sample.text.escape_debug());
         text += &format!("  row {}, {column}: \"{value}\": {}\n", sample.row, sample.reason);
     }
     text
+}
+
+/// What the keys of our file look like that we did not say: words for nothing, and text with a type of its own.
+fn hints(spec: &KeySpec, tally: &Tally) -> Vec<String> {
+    let mut hints = Vec::new();
+    let words = tally.signs.words(tally.rows);
+    for part in 0..spec.columns.len() {
+        let of: Vec<_> = words.iter().filter(|(at, ..)| *at == part).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let told: Vec<String> = of.iter().map(|(_, word, rows)| format!("`{word}` ({rows} rows)")).collect();
+        let list: Vec<String> = of.iter().map(|(_, word, _)| quoted(word)).collect();
+        hints.push(format!(
+            "in column {} keys look like words for nothing and match as such: {}; --null '{}' leaves them out",
+            column(spec, part),
+            told.join(", "),
+            list.join(",")
+        ));
+    }
+    for (part, name) in tally.signs.looks() {
+        let column = column(spec, part);
+        let example = if name == "phone" { "phone:REGION" } else { name };
+        hints.push(format!(
+            "column {column} looks like the type {name} and is compared as text; with --key {}:{example} on both \
+             sides other spellings match too",
+            quoted(column)
+        ));
+    }
+    hints
 }
 
 fn column(spec: &KeySpec, part: usize) -> &str {

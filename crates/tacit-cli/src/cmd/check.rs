@@ -1,11 +1,11 @@
 //! `tacit check`: what a run would see in a file, and a rehearsal with another one.
 
 use crate::cli::Context;
-use crate::cli::keys::{self, KeyArgs, TYPES};
+use crate::cli::keys::{self, Columns, KeyArgs, TYPES, key_list};
 use crate::cli::table::Dialect;
 use serde_json::json;
 use std::path::PathBuf;
-use tacit::data::keys::{Named, NoType};
+use tacit::data::keys::Named;
 use tacit::data::records::{KeySet, KeySpec, Shown, plain_join};
 use tacit::{Error, Result};
 
@@ -34,21 +34,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// The other table's columns and types; those of --key unless given
-    #[arg(
-        long, value_name = "[LABEL=]COL[:TYPE]", value_delimiter = ',', num_args = 1, value_parser = named,
-        requires = "against",
-    )]
-    against_key: Vec<Named>,
+    #[arg(long, value_name = "[LABEL=]COL[:TYPE]", num_args = 1, value_parser = key_list, requires = "against")]
+    against_key: Vec<Columns<Named>>,
     #[command(flatten)]
     table: Dialect,
 }
 
 fn const_format() -> String {
     format!("{AFTER}\n\n{TYPES}")
-}
-
-fn named(text: &str) -> std::result::Result<Named, NoType> {
-    Named::parse(text)
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
@@ -58,8 +51,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         (None, _) => None,
         (Some(path), true) => Some((path, spec.clone())),
         (Some(path), false) => {
-            let named = KeySpec::named(args.against_key.iter().cloned(), spec.normalisation);
-            Some((path, KeySpec { shown: spec.shown, ..named }))
+            let named = KeySpec::named(keys::all(&args.against_key), spec.normalisation);
+            Some((path, KeySpec { shown: spec.shown, nulls: spec.nulls.clone(), ..named }))
         }
     };
     if let Some((_, theirs)) = &theirs {

@@ -10,6 +10,7 @@ pub(super) mod program;
 pub(crate) mod total;
 
 use crate::cli::Context;
+use crate::cli::keys::{Columns, column_list, typed_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cli::table::delimiter;
@@ -137,8 +138,14 @@ pub(crate) struct Args {
     batch: bool,
     /// The columns of the table that hold our inputs, in order; COL:date counts days since 1970-01-01,
     /// COL:decimal2 takes hundredths. Unless given, those called as a program's parameters, else all
-    #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1, requires = "batch")]
-    columns: Vec<String>,
+    #[arg(long, value_name = "COL", num_args = 1, value_parser = typed_list, requires = "batch")]
+    columns: Vec<Columns<String>>,
+    /// Words for nothing in the table, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    #[arg(
+        long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true,
+        requires = "batch",
+    )]
+    null: Vec<Columns<String>>,
     /// Writes the table's rows with the outputs behind them to this file, in the format that its name says
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,

@@ -5,7 +5,7 @@ mod large;
 pub(in crate::cmd) use large::key_size;
 
 use crate::cli::Context;
-use crate::cli::keys::{self, KeyArgs};
+use crate::cli::keys::{self, Columns, KeyArgs, column_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::table::Dialect;
@@ -151,6 +151,9 @@ pub(crate) struct Args {
     /// Writes our matching rows, with all their columns, to this file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Writes our other rows, whose key the peer does not have or which have none, to this file
+    #[arg(long, value_name = "FILE")]
+    output_rest: Option<PathBuf>,
     /// Who learns the matches
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
@@ -169,8 +172,8 @@ pub(crate) struct Args {
     program: ProgramArgs,
     /// Our columns that go into the result: those that the other side may ask for, or the one that is added
     /// up
-    #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]
-    give: Vec<String>,
+    #[arg(long, value_name = "COL", num_args = 1, value_parser = column_list)]
+    give: Vec<Columns<String>>,
     /// Withholds a number over all common keys unless so many common keys count; both sides must say the same
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_matches: u64,
@@ -208,6 +211,10 @@ pub(crate) struct Args {
     /// that there can be
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = large::key_size)]
     max_cell: u64,
+    /// Gives cells of more than one line too, which otherwise end the run before it begins: a file that is read
+    /// wrongly has them
+    #[arg(long, requires = "give")]
+    allow_line_ends: bool,
     /// For tables whose keys do not fit in memory: keeps to so much of it, such as 2GiB, and puts keys into
     /// buckets on disk, sealed, of which each is an intersection of its own. Both sides must give it
     #[arg(long, value_name = "SIZE", value_parser = large::size)]
@@ -240,6 +247,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let what = "has nothing to hold with --result peer; leave one of the two out".into();
         return Err(Error::Parameter { name: "output", what });
     }
+    if args.output_rest.is_some() && args.result == Gets::Peer {
+        let what = "has nothing to hold with --result peer; leave one of the two out".into();
+        return Err(Error::Parameter { name: "output-rest", what });
+    }
     let (function, mut job) = (args.function()?, args.job());
     job.each = function.as_ref().map(|(each, _)| each.clone());
     job.check()?;
@@ -261,6 +272,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
     }
+    if args.output_rest.is_some() && job.reveal.is_aggregate() {
+        let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
+        return Err(Error::Parameter { name: "output-rest", what });
+    }
     if let Some(memory) = args.memory {
         return large::run(&args, &job, memory, context);
     }
@@ -276,8 +291,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     }
     session.base()?;
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    let mut rest = args.output_rest.as_deref().map(Output::create).transpose()?;
     let table = read(&args, &job, context)?;
-    if let Some(output) = &mut output {
+    for output in [&mut output, &mut rest].into_iter().flatten() {
         // Every row may match, and one without a line's end gets one.
         output.reserve(table.bytes().saturating_add(2))?;
     }
@@ -303,7 +319,14 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         rows = table.write(&job, &ran.result, &target, &mut output)?;
         output.commit()?;
     }
-    report(args.output.as_deref(), &job, context, &table, &ran, most, rows, &[])
+    let mut more = Vec::new();
+    if let Some(mut rest) = rest {
+        let target = rest.target().to_owned();
+        let others = table.write_rest(&ran.result, &target, &mut rest)?;
+        rest.commit()?;
+        more = vec![("rest", json!(args.output_rest)), ("rest_rows", json!(others))];
+    }
+    report(args.output.as_deref(), &job, context, &table, &ran, most, rows, &more)
 }
 
 impl Args {
@@ -328,8 +351,9 @@ impl Args {
             key: Some(self.key.spec()),
             most_peer_keys: self.max_peer_rows,
             max_cell: self.max_cell,
+            line_ends: self.allow_line_ends,
             reveal: self.reveal.clone(),
-            give: self.give.clone(),
+            give: keys::all(&self.give),
             min_matches: self.min_matches,
             bounds: self.bounds,
             result_to_owner: self.result_to_owner,
@@ -346,16 +370,16 @@ fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> R
         Some(program) => Inputs::Literals(program, role),
         None => Inputs::Numbers(fields),
     };
-    let columns: Vec<usize> = (0..args.give.len()).collect();
-    let layout = Layout::new(inputs, &columns, &args.give).map_err(|error| {
+    let give = keys::all(&args.give);
+    let columns: Vec<usize> = (0..give.len()).collect();
+    let layout = Layout::new(inputs, &columns, &give).map_err(|error| {
         let side = if args.peer.listens() { "listens" } else { "connects" };
         Error::Parameter { name: "give", what: format!("of the side that {side}: {error}") }
     })?;
     if columns.is_empty() {
         return Ok(Owned::None);
     }
-    table
-        .numbers(&args.give, args.duplicates.into(), |cells| layout.read(cells).map(|row| Each::packed(&row)))
+    table.numbers(&give, args.duplicates.into(), |cells| layout.read(cells).map(|row| Each::packed(&row)))
 }
 
 /// The small side of an unbalanced intersection: queries to a published file.
@@ -384,6 +408,9 @@ fn published(args: Args, context: &Context) -> Result<()> {
             "security",
             "queries to a published file hold against a cheating server; leave it out",
         );
+    }
+    if args.output_rest.is_some() {
+        return refuse("output-rest", "queries to a published file write matching rows alone; leave it out");
     }
     if args.max_peer_rows.is_some() {
         return refuse("max-peer-rows", "the published file says how many keys it holds; leave it out");
@@ -429,12 +456,15 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
 fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
     let source = Source::open(&args.input, spec, args.table.options())?;
-    if let Some(target) = &args.output {
+    for target in [&args.output, &args.output_rest].into_iter().flatten() {
         source.admits(target)?;
     }
     let progress = context.progress("reading", source.bytes(), "B");
     let own = Own::read(source, &args.input, job, |done| progress.set(done))?;
     progress.finish();
+    for target in [&args.output, &args.output_rest].into_iter().flatten() {
+        own.prove(target)?;
+    }
     Ok(own)
 }
 
@@ -601,6 +631,9 @@ pub(super) fn report(
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
         text += &format!("{rows} rows of ours written to {}\n", name(path));
+    }
+    if let (Some(path), Some(rows)) = (object["rest"].as_str(), object["rest_rows"].as_u64()) {
+        text += &format!("{rows} rows without a match written to {}\n", name(Path::new(path)));
     }
     text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
     text += &format!(

@@ -3,6 +3,7 @@
 
 mod lookup;
 
+use crate::cli::keys::{Columns, all, column_list, key_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{Security, followed};
 use crate::cli::table::Dialect;
@@ -13,7 +14,7 @@ use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tacit::data::keys::Named;
+use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::psi::{Job, Own, Owned, Reveal};
@@ -90,8 +91,11 @@ pub(crate) struct Args {
     value: Vec<String>,
     /// The column, or several, that make a row's key, each with its type as in COL:TYPE unless it is text;
     /// repeat it or separate by commas
-    #[arg(long, value_name = "COL", required_unless_present = "list", value_delimiter = ',', num_args = 1, value_parser = Named::parse)]
-    key: Vec<Named>,
+    #[arg(long, value_name = "COL", required_unless_present = "list", num_args = 1, value_parser = key_list)]
+    key: Vec<Columns<Named>>,
+    /// Words for nothing in our file, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
+    null: Vec<Columns<String>>,
     /// Writes our matching rows, with all their columns, to this file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -102,14 +106,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", value_parser = clap::value_parser!(Reveal))]
     reveal: Option<Reveal>,
     /// Our columns that may go into the result
-    #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]
-    give: Vec<String>,
+    #[arg(long, value_name = "COL", num_args = 1, value_parser = column_list)]
+    give: Vec<Columns<String>>,
     /// What happens where several rows to give have one key
     #[arg(long, value_enum, default_value = "refuse")]
     duplicates: Several,
     /// The most bytes that the service's columns may take for each of its keys, such as 128KiB; at most 1MiB
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = super::psi::key_size)]
     max_cell: u64,
+    /// Gives cells of more than one line too, which otherwise end the run before it begins: a file that is read
+    /// wrongly has them
+    #[arg(long, requires = "give")]
+    allow_line_ends: bool,
     /// The least security that we take
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
@@ -211,9 +219,11 @@ struct Ready {
 /// Reads our table, and shows the terms; nothing where they are not taken.
 fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> Result<Option<Ready>> {
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
-    let mut job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
+    let named = KeySpec::named(all(&args.key), Normalisation::default());
+    let mut job = offered.job(&KeySpec { nulls: all(&args.null), ..named })?;
     job.max_cell = args.max_cell;
-    let admitted = offered.admit(&job, &args.floor());
+    job.line_ends = args.allow_line_ends;
+    let admitted = offered.admit(&job, &args.floor(&all(&args.give)));
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
@@ -323,6 +333,9 @@ fn read(args: &Args, input: &Path, job: &Job, context: &Context) -> Result<Own> 
     let progress = context.progress("reading", source.bytes(), "B");
     let own = Own::read(source, input, job, |done| progress.set(done))?;
     progress.finish();
+    if let Some(target) = &args.output {
+        own.prove(target)?;
+    }
     Ok(own)
 }
 
@@ -362,10 +375,10 @@ fn terms_hash(text: &str) -> std::result::Result<[u8; 32], &'static str> {
 
 impl Args {
     /// What the user takes at least.
-    fn floor(&self) -> Floor<'_> {
+    fn floor<'a>(&self, gives: &'a [String]) -> Floor<'a> {
         Floor {
             security: self.security.into(),
-            gives: &self.give,
+            gives,
             // Who looks at the terms reads it there.
             result_to_owner: self.result_to_owner || !self.yes,
             post_quantum: self.post_quantum,
@@ -382,7 +395,9 @@ impl Args {
             Gets::Both => "both",
         });
         let reveal = self.reveal.as_ref().map(|reveal| match reveal {
-            Reveal::Payload(columns) if !columns.is_empty() => format!("payload:{}", columns.join(",")),
+            Reveal::Payload(columns) if !columns.is_empty() => {
+                format!("payload:{}", columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(","))
+            }
             other => other.terms(),
         });
         let job = self.job.clone().unwrap_or_default();

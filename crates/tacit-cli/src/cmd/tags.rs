@@ -451,6 +451,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let table = args.table.read(context)?;
     if let Some(target) = &args.output {
         table.source.admits(target)?;
+        table.source.prove(target)?;
     }
     args.check(&job, &table)?;
     let elements = table.keys.elements();

@@ -14,6 +14,7 @@ mod gateway;
 mod keys;
 mod long;
 mod manual;
+mod messy;
 mod nisc;
 mod ot;
 mod outputs;

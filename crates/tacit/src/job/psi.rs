@@ -130,8 +130,12 @@ pub struct Job {
     pub key: Option<KeySpec>,
     /// The most keys that the peer may have, if the caller says so.
     pub most_peer_keys: Option<u64>,
-    /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together.
+    /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together, and
+    /// that a cell may take which we give.
     pub max_cell: u64,
+    /// Whether a cell that we give may hold a line's end; one of an address book may, and one of a file that was
+    /// read wrongly does.
+    pub line_ends: bool,
     /// Bytes of memory that may hold rows of the peer's, beside what [`memory`](Job::memory) says.
     pub row_memory: u64,
 }
@@ -152,8 +156,21 @@ impl Job {
             key: None,
             most_peer_keys: None,
             max_cell: USUAL_KEY,
+            line_ends: false,
             row_memory: u64::MAX,
         }
+    }
+
+    /// Why a cell is not given, if it is not.
+    pub fn unfit(&self, cell: &str) -> Option<String> {
+        if cell.len() as u64 > self.max_cell {
+            let most = self.max_cell;
+            return Some(format!(
+                "the cell to give has more than {most} bytes; allow longer ones if that is right"
+            ));
+        }
+        let has_lines = !self.line_ends && cell.contains(['\n', '\r']);
+        has_lines.then(|| "the cell to give has more than one line; allow that if it is right".to_owned())
     }
 
     /// What both parties must agree on before they start.

@@ -1,6 +1,7 @@
 //! One evaluation for each row of a table.
 
 use super::{Args, Form as Outputs};
+use crate::cli::keys::all;
 use crate::cli::output::{self, Output};
 use std::path::Path;
 use tacit::crypto::BitVec;
@@ -26,6 +27,7 @@ impl Table {
             .ok_or_else(|| Error::Usage("--batch reads its rows from a table: give --input FILE".into()))?;
         let path = Path::new(given.strip_prefix('@').unwrap_or(given));
         let source = Source::open(path, Options { delimiter: args.delimiter, ..Options::default() })?;
+        let source = source.with_nulls(&all(&args.null));
         let (wanted, names, shares) = columns(args, inputs, &source)?;
         let places: Vec<usize> = wanted.iter().map(|column| column.at).collect();
         let layout = match shares {
@@ -49,7 +51,7 @@ impl Table {
     /// Errors if our rows cannot go to a file of this name.
     pub(crate) fn admits(&self, target: &Path) -> Result<()> {
         self.source.is_text(target)?;
-        Ok(())
+        Ok(self.source.prove(target)?)
     }
 
     /// Bytes of our rows with their outputs behind them, at most.
@@ -74,7 +76,7 @@ type Columns = (Vec<Wanted>, Vec<String>, Option<Vec<Share>>);
 
 fn columns(args: &Args, inputs: Inputs<'_>, source: &Source) -> Result<Columns> {
     if !args.columns.is_empty() {
-        let columns: Vec<Column> = args.columns.iter().map(|text| Column::parse(text)).collect();
+        let columns: Vec<Column> = all(&args.columns).iter().map(|text| Column::parse(text)).collect();
         let wanted = source.find(&columns)?;
         return Ok((wanted, columns.into_iter().map(|column| column.name).collect(), None));
     }

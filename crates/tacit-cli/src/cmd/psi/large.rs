@@ -58,8 +58,9 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     let kept = kept(args)?;
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
     let source = Source::open(&args.input, spec, args.table.options())?;
-    if let Some(target) = &args.output {
+    for target in [&args.output, &args.output_rest].into_iter().flatten() {
         source.admits(target)?;
+        source.prove(target)?;
     }
     let folder = folder(args);
     let resume = kept.as_ref().map(|(folder, key, peer)| Resume { folder, key, peer });
@@ -75,7 +76,8 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     let may_stand = args.resume.as_deref().is_some_and(Resume::may_have_result);
     let create = if may_stand { Output::create_again } else { Output::create };
     let mut output = args.output.as_deref().map(create).transpose()?;
-    if let Some(output) = &mut output {
+    let mut rest = args.output_rest.as_deref().map(create).transpose()?;
+    for output in [&mut output, &mut rest].into_iter().flatten() {
         output.reserve(source.bytes().saturating_add(2))?;
     }
     let most = args.max_peer_rows.unwrap_or(u64::MAX);
@@ -84,6 +86,13 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     progress.finish();
 
     let mut rows = None;
+    let mut others = None;
+    if let (Some(mut rest), Some(matches)) = (rest, &ran.result.matches) {
+        let target = rest.target().to_owned();
+        let wanted = |row| usize::try_from(row).is_ok_and(|row| row >= matches.len() || !matches.get(row));
+        others = Some(source.write_rows(&pass, wanted, &target, &mut rest)?);
+        rest.commit()?;
+    }
     if let (Some(mut output), Some(matches)) = (output, &ran.result.matches) {
         let target = output.target().to_owned();
         let wanted = |row| usize::try_from(row).is_ok_and(|row| row < matches.len() && matches.get(row));
@@ -99,7 +108,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     if !ran.result.confirmed {
         context.note("note: the other side was not there to say that it is done too");
     }
-    report(args, job, context, &ran, &pass, rows)
+    report(args, job, context, &ran, &pass, [rows, others])
 }
 
 /// The folder of --resume, what it is sealed with, and what names the peer.
@@ -162,7 +171,7 @@ fn report(
     context: &Context,
     ran: &Ran<Bucketed>,
     pass: &Pass,
-    rows: Option<u64>,
+    [rows, others]: [Option<u64>; 2],
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let learned = job.has_learned_in_buckets(result);
@@ -203,6 +212,11 @@ fn report(
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
         text += &format!("{rows} rows of ours written to {}\n", name(path));
+    }
+    if let (Some(path), Some(rows)) = (&args.output_rest, others) {
+        object["rest"] = json!(path);
+        object["rest_rows"] = json!(rows);
+        text += &format!("{rows} rows without a match written to {}\n", name(path));
     }
     text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
     if result.repeated > 0 {

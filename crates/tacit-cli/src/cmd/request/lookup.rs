@@ -2,6 +2,7 @@
 
 use super::{Args, keep, open_records, shown, taken};
 use crate::cli::Context;
+use crate::cli::keys::all;
 use crate::cli::output::{self, Output};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -71,7 +72,8 @@ pub(super) fn run(
 ) -> Result<()> {
     let of_tags = |error: tacit::psi::Error| Error::Input(format!("{}: {error}", tags.display()));
     let mut file: TagFile<File> = TagFile::open(output::open(tags)?).map_err(of_tags)?;
-    let spec = KeySpec::named(args.key.iter().cloned(), Normalisation::default());
+    let named = KeySpec::named(all(&args.key), Normalisation::default());
+    let spec = KeySpec { nulls: all(&args.null), ..named };
     let asked = match &args.input {
         Some(path) => Asked::Table(Source::open(path, spec.clone(), args.table.options())?),
         None if spec.columns.len() != 1 => {
@@ -83,6 +85,7 @@ pub(super) fn run(
     let mut output = None;
     if let (Some(target), Asked::Table(source)) = (&args.output, &asked) {
         source.admits(target)?;
+        source.prove(target)?;
         let mut file = Output::create(target)?;
         file.reserve(source.bytes().saturating_add(2))?;
         output = Some(file);
@@ -93,7 +96,7 @@ pub(super) fn run(
         true => tacit::catalogue::require_post_quantum(&offered.offer.protocol),
         false => Ok(()),
     };
-    let admitted = admitted.and_then(|()| offered.admit_lookups(&args.floor()));
+    let admitted = admitted.and_then(|()| offered.admit_lookups(&args.floor(&all(&args.give))));
     let admitted = admitted.and_then(|()| offered.admit_tags(&file, count, &spec));
     if args.dry_run {
         shown(&offered, count, admitted.err(), context)?;

@@ -37,6 +37,12 @@ impl Own {
         Ok(own)
     }
 
+    /// Finds what of our rows cannot go to a file called `target`, before anybody is called; see
+    /// [`Source::prove`].
+    pub fn prove(&self, target: &Path) -> Result<()> {
+        Ok(self.source.prove(target)?)
+    }
+
     /// The keys of all rows.
     pub fn keys(&self) -> &KeySet {
         &self.keys
@@ -91,10 +97,21 @@ impl Own {
             return Ok(Owned::Column(column));
         }
         let mut given = Table::new(job.give.iter().map(|name| name.trim()))?;
-        self.given(&job.give, Purpose::Shown, |element, _, cells| {
+        self.given(&job.give, Purpose::Shown, |element, place, cells| {
+            self.may_go(job, place, cells)?;
             Ok(given.push(element as u32, cells.iter().map(|cell| cell.map(str::as_bytes)))?)
         })?;
         Ok(Owned::Table(given, duplicates))
+    }
+
+    /// Refuses cells to give that look like more than one: a file that was read wrongly hands over many.
+    fn may_go(&self, job: &Job, place: Place, cells: &[Option<&str>]) -> Result<()> {
+        for (name, cell) in job.give.iter().zip(cells) {
+            let Some(what) = cell.and_then(|cell| job.unfit(cell)) else { continue };
+            let name = tacit_net::shown(name);
+            return Err(Error::Input(format!("{}, {place}: column `{name}`: {what}", self.name())));
+        }
+        Ok(())
     }
 
     fn given(
@@ -168,6 +185,26 @@ impl Own {
             },
             _ => None,
         })
+    }
+
+    /// Writes our rows without a match, those without a key among them; returns how many, or nothing if we do
+    /// not learn which they are.
+    pub fn write_rest(
+        &self,
+        result: &Revealed,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<Option<u64>> {
+        let matches: Option<Vec<u32>> = match result {
+            Revealed::Rows(outcome, _) => outcome.matches.clone(),
+            Revealed::Payload(gained) => {
+                let received = gained.received.as_ref();
+                received.map(|received| received.matches.iter().map(|found| found.element).collect())
+            }
+            _ => None,
+        };
+        let write = |matches: Vec<u32>| self.source.write_rest(&self.keys, &matches, target, output);
+        Ok(matches.map(write).transpose()?)
     }
 
     /// The number in the one cell of a row; nothing where it is empty.

@@ -5,6 +5,7 @@ use super::each::Total;
 use super::shared::{Found, Statistic};
 use crate::catalogue::VOLE;
 use crate::{Error, Result};
+use tacit_data::keys;
 use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
 use tacit_psi::vole_psi::circuit::{self, Of};
@@ -216,11 +217,11 @@ impl std::str::FromStr for Reveal {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
-        let one = || columns.to_owned();
+        let one = || keys::plain(columns);
         Ok(match kind {
             "payload" => {
-                let columns: Vec<String> =
-                    columns.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+                let columns = keys::listed(columns).into_iter().filter(|name| !name.is_empty());
+                let columns = columns.map(keys::plain).collect();
                 Reveal::Payload(columns)
             }
             "sum" => Reveal::Sum(one()),
