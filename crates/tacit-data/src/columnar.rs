@@ -16,7 +16,6 @@ pub use stored::is_uuid;
 pub(crate) use write::{Origin, Writer, lacks, whole_days};
 
 use crate::bounds;
-use crate::convert::{self, Lines};
 use crate::csv::{EmptyKeys, Options};
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::{Input, Packing, Stored};
@@ -325,29 +324,11 @@ impl Source {
         Writer::new(format, output, target, schema, &self.origin)
     }
 
-    /// Finds what of all rows cannot go to a file called `target`, by reading and writing them to nothing: a
-    /// fault of it that showed behind a run would come when the other side has its result.
-    pub(crate) fn prove(&self, target: &Path) -> Result<()> {
-        let tried = self.tried(target);
-        tried.map_err(|error| match error {
-            Error::Cell { path, place, column, what } if path == target => {
-                Error::Cell { path: self.path().to_owned(), place, column, what }
-            }
-            other => other,
-        })
-    }
-
-    fn tried(&self, target: &Path) -> Result<()> {
-        let mut nothing = std::io::sink();
-        if convert::goes_to_csv(self, target) {
-            let mut lines = Lines::new(target, &self.schema, &mut nothing)?;
-            for batch in self.batches(None)? {
-                lines.write(&batch.map_err(|error| self.failed(error))?)?;
-            }
-            return lines.finish();
-        }
+    /// Writes all rows to nothing in the format of a file called `target`.
+    pub(crate) fn try_columns(&self, target: &Path) -> Result<()> {
         let format = Format::by_name(target).unwrap_or(self.format);
         self.gather(format)?;
+        let mut nothing = std::io::sink();
         let mut writer = Writer::new(format, &mut nothing, target, &self.schema, &self.origin.trial())?;
         for batch in self.batches(None)? {
             writer.write(&batch.map_err(|error| self.failed(error))?)?;

@@ -25,6 +25,30 @@ use tacit_crypto::fence::fenced;
 /// Rows of a batch of columns.
 const BATCH: usize = 8192;
 
+/// Finds what of all rows cannot go to a file called `target`, by reading and writing them to nothing: a fault
+/// of it that showed behind a run would come when the other side has its result.
+pub(crate) fn prove(source: &columnar::Source, target: &Path) -> Result<()> {
+    let tried = match goes_to_csv(source, target) {
+        true => try_lines(source, target),
+        false => source.try_columns(target),
+    };
+    tried.map_err(|error| match error {
+        Error::Cell { path, place, column, what } if path == target => {
+            Error::Cell { path: source.path().to_owned(), place, column, what }
+        }
+        other => other,
+    })
+}
+
+fn try_lines(source: &columnar::Source, target: &Path) -> Result<()> {
+    let mut nothing = std::io::sink();
+    let mut lines = Lines::new(target, source.schema(), &mut nothing)?;
+    for batch in source.batches(None)? {
+        lines.write(&batch.map_err(|error| source.failed(error))?)?;
+    }
+    lines.finish()
+}
+
 /// Whether rows of columns go to CSV in an output of this name: where it says so, and where it says nothing
 /// and they come from a database, whose answer has no format of its own.
 pub(crate) fn goes_to_csv(source: &columnar::Source, target: &Path) -> bool {

@@ -52,7 +52,7 @@ impl Source {
     /// or written shows before anybody is called, not when the other side has its result.
     pub fn prove(&self, target: &Path) -> Result<()> {
         match self {
-            Source::Columns(source) => source.prove(target),
+            Source::Columns(source) => convert::prove(source, target),
             // Its keys cannot be read without all of its rows, and text goes everywhere.
             Source::Csv(_) => Ok(()),
         }

@@ -367,7 +367,7 @@ impl Table {
     /// cannot be read or written shows before anybody is called.
     pub fn prove(&self, target: &Path) -> Result<()> {
         match &self.0 {
-            Inner::Columns(source) => source.prove(target),
+            Inner::Columns(source) => convert::prove(source, target),
             Inner::Csv(_) => Ok(()),
         }
     }

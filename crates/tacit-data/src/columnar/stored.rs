@@ -146,11 +146,11 @@ impl Spans {
 /// Microseconds and nanoseconds since 1970, where they are whole and fit.
 fn counts(value: &Int96) -> (Option<i64>, Option<i64>) {
     const EPOCH: i128 = 2_440_588;
-    const DAY: i128 = 86_400_000_000_000;
+    const NANOS_OF_DAY: i128 = 86_400_000_000_000;
     let [low, high, day] = *value.data() else { return (None, None) };
     // Signed as the reader takes them.
     let within = i128::from((i64::from(high) << 32) + i64::from(low));
-    let nanos = (i128::from(day as i32) - EPOCH) * DAY + within;
+    let nanos = (i128::from(day as i32) - EPOCH) * NANOS_OF_DAY + within;
     let micros = (nanos % 1000 == 0).then(|| i64::try_from(nanos / 1000).ok()).flatten();
     (micros, i64::try_from(nanos).ok())
 }

@@ -274,8 +274,8 @@ impl<'a, W: Write + Send> Writer<'a, W> {
 
 /// The days of a count of milliseconds that is one of whole days and fits.
 pub(crate) fn whole_days(milliseconds: i64) -> Option<i32> {
-    const DAY: i64 = 86_400_000;
-    (milliseconds % DAY == 0).then(|| i32::try_from(milliseconds / DAY).ok()).flatten()
+    const MILLIS_OF_DAY: i64 = 86_400_000;
+    (milliseconds % MILLIS_OF_DAY == 0).then(|| i32::try_from(milliseconds / MILLIS_OF_DAY).ok()).flatten()
 }
 
 /// How columns are laid out in a Parquet file.
