@@ -157,7 +157,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
                     (_, true) => Learns::Me,
                     (_, false) => Learns::Peer,
                 };
-                let options = Options { learns, security, max_peer_elements: args.count, base: &*base };
+                let options = Options {
+                    learns,
+                    security,
+                    min_peer_elements: 0,
+                    max_peer_elements: args.count,
+                    base: &*base,
+                };
                 let mut told = |phase, _, _| {
                     if phase != Phase::Setup {
                         inputs();

@@ -114,7 +114,13 @@ fn party(job: &Job, stream: TcpStream, party: Party) {
         (false, true) => Learns::Me,
         (false, false) => Learns::Peer,
     };
-    let options = Options { learns, security: job.security, max_peer_elements: 1 << 24, base: &*base };
+    let options = Options {
+        learns,
+        security: job.security,
+        min_peer_elements: 0,
+        max_peer_elements: 1 << 24,
+        base: &*base,
+    };
     let mut walls = Vec::new();
     for _ in 0..job.repeat {
         // Both wait until the other stands ready.

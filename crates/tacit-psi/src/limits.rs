@@ -49,9 +49,11 @@ impl Bounds {
         (u64::BITS - self.span().leading_zeros()) as usize
     }
 
-    /// Bits that tell the sums of `elements` numbers apart: so many memberships such a sum can carry.
+    /// Bits that tell the sums of up to `elements` numbers apart, of which each may be left out: so many memberships
+    /// such a sum can carry.
     pub fn sum_bits(self, elements: u64) -> u32 {
-        let sums = u128::from(self.span()) * u128::from(elements);
+        let span = i128::from(self.most.max(0)) - i128::from(self.least.min(0));
+        let sums = span.unsigned_abs() * u128::from(elements);
         u128::BITS - sums.leading_zeros()
     }
 }

@@ -72,7 +72,7 @@ fn alike(name: &str, views: impl Iterator<Item = [Seen; 2]>, least: usize) {
 
 fn with<T>(learns: Learns, security: Security, run: impl FnOnce(&Options<'_>) -> T) -> T {
     let base = base::default();
-    run(&Options { learns, security, max_peer_elements: 1 << 20, base: &*base })
+    run(&Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base })
 }
 
 /// Rows, by either protocol: the side that learns, with few tags of the peer's and with many, and the other.

@@ -105,6 +105,9 @@ pub struct Options<'a> {
     pub learns: Learns,
     /// Against what to protect; the peer says the same.
     pub security: Security,
+    /// The smallest set that the peer may announce: as large as it has said before that its set is, for the choice
+    /// of a protocol or for a charge, or 0.
+    pub min_peer_elements: u64,
     /// The largest set that the peer may announce: what this side is ready to pay for.
     pub max_peer_elements: u64,
     /// The base OT; must be malicious, as the OT extension's check always runs. Both parties use the same.
@@ -348,6 +351,9 @@ impl Hello {
         let allowed = options.max_peer_elements.min(MAX_ELEMENTS as u64);
         if announced > allowed {
             return Err(Error::PeerSetTooLarge { announced, allowed });
+        }
+        if announced < options.min_peer_elements {
+            return disagreement("the peer has fewer elements than it said before");
         }
         Ok(Hello { bytes, elements: announced })
     }

@@ -20,7 +20,13 @@ fn quiet() -> impl FnMut(Phase, u64, u64) {
 
 fn honest(channel: &mut Channel, prg: &mut Prg, elements: &Set, learns: Learns) -> Result<Outcome> {
     let base = base::default();
-    let options = Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
+    let options = Options {
+        learns,
+        security: Security::Malicious,
+        min_peer_elements: 0,
+        max_peer_elements: 1 << 20,
+        base: &*base,
+    };
     run(channel, prg, elements, &options, &mut quiet())
 }
 
@@ -32,7 +38,13 @@ fn scripted<T>(
     script: impl FnOnce(&mut Run<'_, '_, [u8; 8]>) -> T,
 ) -> T {
     let base = base::default();
-    let options = Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
+    let options = Options {
+        learns,
+        security: Security::Malicious,
+        min_peer_elements: 0,
+        max_peer_elements: 1 << 20,
+        base: &*base,
+    };
     let mut prg = Prg::from_os();
     let mine = Hello::new(MAGIC, elements.len(), &options);
     let theirs = mine.exchange(channel, NAME, &options).unwrap();

@@ -9,7 +9,7 @@ use tacit_net::memory;
 use tacit_ot::{BaseOt, base};
 
 fn options(learns: Learns, base: &dyn BaseOt) -> Options<'_> {
-    Options { learns, security: Security::Malicious, max_peer_elements: 1 << 13, base }
+    Options { learns, security: Security::Malicious, min_peer_elements: 0, max_peer_elements: 1 << 13, base }
 }
 
 /// A layout, and what the two sides put in: keys with their sums and rows.

@@ -15,7 +15,13 @@ fn set(range: std::ops::Range<u64>) -> Set {
 
 fn honest(channel: &mut Channel, elements: &Set, learns: Learns) -> Result<Outcome> {
     let base = base::default();
-    let options = Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
+    let options = Options {
+        learns,
+        security: Security::Malicious,
+        min_peer_elements: 0,
+        max_peer_elements: 1 << 20,
+        base: &*base,
+    };
     run(channel, &mut Prg::from_os(), elements, &options, &mut |_, _, _| ())
 }
 
@@ -29,7 +35,13 @@ fn scripted<T>(
     script: impl FnOnce(Run<'_, '_, [u8; 8]>) -> T,
 ) -> T {
     let base = base::default();
-    let options = Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
+    let options = Options {
+        learns,
+        security: Security::Malicious,
+        min_peer_elements: 0,
+        max_peer_elements: 1 << 20,
+        base: &*base,
+    };
     let mut prg = Prg::from_os();
     let mine = Hello::new(MAGIC, claimed, &options);
     let theirs = mine.exchange(channel, NAME, &options).unwrap();
@@ -289,6 +301,7 @@ fn a_sender_that_saw_the_salt_cannot_choose_h() {
     let options = Options {
         learns: Learns::Me,
         security: Security::Malicious,
+        min_peer_elements: 0,
         max_peer_elements: 1 << 20,
         base: &*base,
     };

@@ -54,8 +54,8 @@ pub(crate) fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observe
     let start = Instant::now();
     let base = tacit::ot::base_ot(Some(&part.offer.base_ot), part.job.security)?;
     let elements = part.keys.elements();
-    let revealed =
-        part.job.run_with(session.channels(), &*base, elements, part.gift, part.peer_keys, observer)?;
+    let job = Job { peer_keys: Some(part.peer_keys), ..part.job.clone() };
+    let revealed = job.run_with(session.channels(), &*base, elements, part.gift, part.peer_keys, observer)?;
     let ran = revealed.peer_keys();
     if ran != part.peer_keys {
         let announced = part.peer_keys;

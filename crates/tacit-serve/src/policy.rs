@@ -234,6 +234,7 @@ impl Job {
             security,
             key: Some(source.key.clone()),
             most_peer_keys: Some(self.max_peer_keys),
+            peer_keys: None,
             max_cell: self.max_cell,
             line_ends: self.line_ends,
             row_memory: self.memory.unwrap_or(u64::MAX),

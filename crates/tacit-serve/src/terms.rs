@@ -262,6 +262,7 @@ impl Offer {
                 Side::Service => self.max_peer_keys,
                 Side::Client => self.service_keys,
             }),
+            peer_keys: None,
             max_cell: tacit::job::psi::USUAL_KEY,
             line_ends: false,
             row_memory: u64::MAX,

@@ -272,7 +272,14 @@ impl Visit<'_> {
         let offer = self.offer(ask, admitted, &own)?;
         let accept = self.accepted(session, &offer, &mut said)?;
         let _memory = self.check(admitted, &own, &accept)?;
-        let job = offer.job(Side::Service, &admitted.source.key)?;
+        // What the offer does not say is the policy's.
+        let (_, one) = self.memory(admitted.job);
+        let rows = one.saturating_sub(admitted.run.memory(own.count(), accept.keys));
+        let job = psi::Job {
+            max_cell: admitted.run.max_cell,
+            row_memory: admitted.run.row_memory.min(rows),
+            ..offer.job(Side::Service, &admitted.source.key)?
+        };
         let gift = own.gift(&job, admitted.job.duplicates).map_err(|error| rules::fault(&error))?;
         self.grant(session, ask, admitted, Ready { offer, accept, own, job, gift }, said)
     }

@@ -292,7 +292,13 @@ mod tests {
             let base = ot::base_ot(None, security).unwrap();
             let elements: Vec<[u8; 8]> = (0..count).map(u64::to_le_bytes).collect();
             let side = |vole: bool, learns, channel: &mut Channel| {
-                let options = Options { learns, security, max_peer_elements: count, base: &*base };
+                let options = Options {
+                    learns,
+                    security,
+                    min_peer_elements: 0,
+                    max_peer_elements: count,
+                    base: &*base,
+                };
                 let run = if vole { vole_psi::run } else { paxos::run };
                 run(channel, &mut Prg::from_os(), &elements, &options, &mut |_, _, _| ()).unwrap();
                 channel.flush().unwrap();

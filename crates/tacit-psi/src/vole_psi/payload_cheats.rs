@@ -24,7 +24,8 @@ fn table(set: &Set) -> Table {
 fn asker(channel: &mut Channel, set: &Set, columns: &[&str]) -> Result<Received> {
     let base = base::default();
     let (learns, security) = (Learns::Me, Security::Malicious);
-    let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+    let options =
+        Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
     let side = Side::Asks(columns);
     let gained = run(channel, &mut Prg::from_os(), set, side, &options, &mut |_, _, _| ())?;
     Ok(gained.received.unwrap())
@@ -54,7 +55,8 @@ fn against_giver(
         |channel| {
             let base = base::default();
             let (learns, security) = (Learns::Peer, Security::Malicious);
-            let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+            let options =
+                Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
             let mut prg = Prg::from_os();
             let hello = Hello::new(MAGIC, theirs.len(), &options);
             let peer = hello.exchange(channel, NAME, &options).unwrap();
@@ -295,7 +297,8 @@ fn requests_that_name_no_columns_are_refused() {
             |channel| {
                 let (theirs, base) = (set(0..9), base::default());
                 let (learns, security) = (Learns::Peer, Security::Malicious);
-                let options = Options { learns, security, max_peer_elements: 9, base: &*base };
+                let options =
+                    Options { learns, security, min_peer_elements: 0, max_peer_elements: 9, base: &*base };
                 let table = table(&theirs);
                 let side = Side::Gives(&table, Duplicates::Refuse);
                 run(channel, &mut Prg::from_os(), &theirs, side, &options, &mut |_, _, _| ()).map(|_| ())
@@ -303,7 +306,8 @@ fn requests_that_name_no_columns_are_refused() {
             |channel| {
                 let base = base::default();
                 let (learns, security) = (Learns::Me, Security::Malicious);
-                let options = Options { learns, security, max_peer_elements: 9, base: &*base };
+                let options =
+                    Options { learns, security, min_peer_elements: 0, max_peer_elements: 9, base: &*base };
                 Hello::new(MAGIC, 5, &options).exchange(channel, NAME, &options).unwrap();
                 channel.send_sized(request).unwrap();
                 channel.flush().unwrap();
@@ -321,7 +325,8 @@ fn an_asker_opens_nothing_but_its_matches() {
         |channel| {
             let base = base::default();
             let (learns, security) = (Learns::Me, Security::Malicious);
-            let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+            let options =
+                Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
             let mut prg = Prg::from_os();
             let hello = Hello::new(MAGIC, mine.len(), &options);
             let peer = hello.exchange(channel, NAME, &options).unwrap();
@@ -352,7 +357,8 @@ fn an_asker_opens_nothing_but_its_matches() {
         |channel| {
             let base = base::default();
             let (learns, security) = (Learns::Peer, Security::Malicious);
-            let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+            let options =
+                Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
             let table = table(&theirs);
             let side = Side::Gives(&table, Duplicates::Refuse);
             run(channel, &mut Prg::from_os(), &theirs, side, &options, &mut |_, _, _| ()).unwrap();
@@ -378,7 +384,8 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
         0,
         |channel| {
             let base = base::default();
-            let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+            let options =
+                Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
             let mut prg = Prg::from_os();
             let hello = Hello::new(MAGIC, mine.len(), &options);
             let peer = hello.exchange(channel, NAME, &options).unwrap();
@@ -434,7 +441,8 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
         },
         |channel| {
             let base = base::default();
-            let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+            let options =
+                Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
             let table = table(&theirs);
             let side = Side::Exchanges(&["city", "name"], &table, Duplicates::Refuse);
             let gained = run(channel, &mut Prg::from_os(), &theirs, side, &options, &mut |_, _, _| ())?;

@@ -52,7 +52,8 @@ fn party(
 ) -> Result<Outcome> {
     let base = base::default();
     let security = Security::SemiHonest;
-    let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+    let options =
+        Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
     let of = |owner| if owner == channel.party() { Of::Mine(column) } else { Of::Peers };
     let reveal = match kind {
         Kind::Count => Reveal::Count,
@@ -328,7 +329,13 @@ fn bounded_numbers_are_clipped_and_agreed_on() {
         let party = |channel: &mut Channel, at: usize| {
             let base = base::default();
             let security = if sorted { Security::Malicious } else { Security::SemiHonest };
-            let options = Options { learns: Learns::Both, security, max_peer_elements: 99, base: &*base };
+            let options = Options {
+                learns: Learns::Both,
+                security,
+                min_peer_elements: 0,
+                max_peer_elements: 99,
+                base: &*base,
+            };
             let mut column = Column::new(set.len());
             for (at, number) in (0u32..).zip(&numbers) {
                 column.add(at, Some(*number)).unwrap();
@@ -361,7 +368,7 @@ fn malicious_security_names_the_option_to_change() {
     let (mut channel, _peer) = memory::pair();
     let base = base::default();
     let (learns, security) = (Learns::Me, Security::Malicious);
-    let options = Options { learns, security, max_peer_elements: 9, base: &*base };
+    let options = Options { learns, security, min_peer_elements: 0, max_peer_elements: 9, base: &*base };
     let set = shuffled(0..3, 1);
     let run = circuit::aggregate(
         &mut channel,
@@ -406,7 +413,8 @@ fn failures_by_chance_stay_below_40_bits() {
 fn share(channel: &mut Channel, set: &[[u8; 8]], values: Option<&[Block]>) -> Result<Shares> {
     let base = base::default();
     let (learns, security) = (Learns::Both, Security::SemiHonest);
-    let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+    let options =
+        Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
     circuit::shares(channel, &mut Prg::from_os(), set, values, &options, &mut |_, _, _| ())
 }
 

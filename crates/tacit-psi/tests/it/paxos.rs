@@ -9,7 +9,7 @@ use tacit_psi::paxos::{self, Learns, MAX_ELEMENTS, Options, Outcome, Parameters,
 use tacit_psi::{Error, Result};
 
 fn options(base: &dyn tacit_ot::BaseOt, learns: Learns, security: Security) -> Options<'_> {
-    Options { learns, security, max_peer_elements: 1 << 20, base }
+    Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base }
 }
 
 fn party<E: AsRef<[u8]>>(

@@ -23,7 +23,8 @@ fn party(
         Side::Gives(..) => Learns::Peer,
         Side::Exchanges(..) => Learns::Both,
     };
-    let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+    let options =
+        Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
     let bounds = Bounds { key: MAX_SEALED as u64, ..Bounds::default() };
     let prg = &mut Prg::from_os();
     let gained = payload::collect_one_of(channel, prg, set, side, &bounds, &options, 0, &mut |_, _, _| ())?;
@@ -344,8 +345,13 @@ fn runs_of_one_layout_look_alike_whatever_each_gives() {
         table.make_room(5);
         let base = base::default();
         let run = |channel: &mut Channel, set: &Set, side: Side<'_>, learns| {
-            let options =
-                Options { learns, security: Security::Malicious, max_peer_elements: 60, base: &*base };
+            let options = Options {
+                learns,
+                security: Security::Malicious,
+                min_peer_elements: 0,
+                max_peer_elements: 60,
+                base: &*base,
+            };
             let (prg, quiet) = (&mut Prg::from_os(), &mut |_, _, _| ());
             let gained =
                 payload::collect_one_of(channel, prg, set, side, &Bounds::default(), &options, runs, quiet)
@@ -376,7 +382,13 @@ fn usage_errors_come_before_the_first_message() {
     let fails = |side: Side<'_>, learns| {
         let (mut channel, _peer) = memory::pair();
         let base = base::default();
-        let options = Options { learns, security: Security::Malicious, max_peer_elements: 9, base: &*base };
+        let options = Options {
+            learns,
+            security: Security::Malicious,
+            min_peer_elements: 0,
+            max_peer_elements: 9,
+            base: &*base,
+        };
         let run = payload::run(&mut channel, &mut Prg::from_os(), &set, side, &options, &mut |_, _, _| ());
         assert_eq!(channel.stats().bytes_sent, 0);
         matches!(run, Err(Error::Usage(_)))

@@ -14,7 +14,7 @@ use tacit_psi::sorted;
 type Set = Vec<[u8; 8]>;
 
 fn options<'a>(learns: Learns, security: Security, base: &'a Dealer) -> Options<'a> {
-    Options { learns, security, max_peer_elements: 1 << 20, base }
+    Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base }
 }
 
 /// A party's set and its generator: half of the smaller set is common.

@@ -16,7 +16,8 @@ fn party<E: AsRef<[u8]>>(
     security: Security,
 ) -> Result<Outcome> {
     let base = base::default();
-    let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+    let options =
+        Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
     vole_psi::run(channel, &mut Prg::from_os(), set, &options, &mut |_, _, _| ())
 }
 
@@ -156,7 +157,8 @@ fn disagreements_are_named_on_both_sides() {
         |channel| {
             let base = base::default();
             let (learns, security) = (Learns::Peer, Security::Malicious);
-            let options = Options { learns, security, max_peer_elements: 9, base: &*base };
+            let options =
+                Options { learns, security, min_peer_elements: 0, max_peer_elements: 9, base: &*base };
             paxos::run(channel, &mut Prg::from_os(), &set, &options, &mut |_, _, _| ())
         },
     );
@@ -178,7 +180,7 @@ fn duplicates_weak_base_ots_and_too_large_sets_are_refused() {
     let (mut channel, _peer) = memory::pair();
     let weak = base::by_name("co15").unwrap();
     let (learns, security) = (Learns::Me, Security::Malicious);
-    let options = Options { learns, security, max_peer_elements: 9, base: &*weak };
+    let options = Options { learns, security, min_peer_elements: 0, max_peer_elements: 9, base: &*weak };
     let refused = vole_psi::run(&mut channel, &mut Prg::from_os(), &other, &options, &mut |_, _, _| ());
     assert!(matches!(refused, Err(Error::Usage(_))));
     let (a, _) = memory::run(
@@ -200,8 +202,13 @@ fn progress_counts_up_to_each_phase_s_end() {
     let watch = |channel: &mut Channel, set: &[[u8; 8]], learns| {
         let mut seen: Vec<(Phase, u64, u64)> = Vec::new();
         let base = base::default();
-        let options =
-            Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
+        let options = Options {
+            learns,
+            security: Security::Malicious,
+            min_peer_elements: 0,
+            max_peer_elements: 1 << 20,
+            base: &*base,
+        };
         let mut progress = |phase, done, total| seen.push((phase, done, total));
         vole_psi::run(channel, &mut Prg::from_os(), set, &options, &mut progress).unwrap();
         for pair in seen.windows(2) {

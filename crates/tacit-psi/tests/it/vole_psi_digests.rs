@@ -21,7 +21,13 @@ fn outcome(outcome: Outcome) -> Vec<u8> {
 fn intersection(security: Security, learns: [Learns; 2], sizes: [u64; 2]) -> String {
     let party = |channel: &mut Channel, party: usize| {
         let base = Dealer(1);
-        let options = Options { learns: learns[party], security, max_peer_elements: 1 << 20, base: &base };
+        let options = Options {
+            learns: learns[party],
+            security,
+            min_peer_elements: 0,
+            max_peer_elements: 1 << 20,
+            base: &base,
+        };
         // Half of the smaller set is common.
         let common = sizes[0].min(sizes[1]) / 2;
         let elements =

@@ -130,6 +130,9 @@ pub struct Job {
     pub key: Option<KeySpec>,
     /// The most keys that the peer may have, if the caller says so.
     pub most_peer_keys: Option<u64>,
+    /// As many keys as the peer has said already that it has: with others it ends the run before anything is
+    /// computed.
+    pub peer_keys: Option<u64>,
     /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together, and
     /// that a cell may take which we give.
     pub max_cell: u64,
@@ -155,6 +158,7 @@ impl Job {
             security,
             key: None,
             most_peer_keys: None,
+            peer_keys: None,
             max_cell: USUAL_KEY,
             line_ends: false,
             row_memory: u64::MAX,
@@ -581,7 +585,8 @@ impl Job {
         let options = paxos::Options {
             learns: self.learns,
             security: self.security,
-            max_peer_elements: most_peer_keys,
+            min_peer_elements: self.peer_keys.unwrap_or(0),
+            max_peer_elements: self.peer_keys.map_or(most_peer_keys, |keys| keys.min(most_peer_keys)),
             base,
         };
         if self.reveal == Reveal::Rows {
@@ -655,6 +660,7 @@ impl Job {
         let options = paxos::Options {
             learns: self.learns,
             security: self.security,
+            min_peer_elements: 0,
             max_peer_elements: MAX_SHARED,
             base,
         };
@@ -685,6 +691,7 @@ impl Job {
             channel.send_u64(own)?;
             channel.flush()?;
             let peer = channel.recv_u64()?;
+            self.as_said(peer)?;
             picked = self.pick(channel, own, peer)?;
             announced = Some(peer);
         }
@@ -694,13 +701,21 @@ impl Job {
         let channel = super::first(channels)?;
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
         let run = if protocol == Protocol::Paxos { paxos::run } else { vole_psi::run };
-        let outcome = run(channel, &mut Prg::from_os(), elements, options, &mut told)?;
-        match announced.filter(|keys| *keys != outcome.peer_elements) {
-            None => Ok((outcome, why)),
-            Some(keys) => Err(Error::Peer(format!(
-                "the peer announced {keys} keys when the protocol was picked, and {} when it ran",
-                outcome.peer_elements
-            ))),
+        // Bounds and the choice went by what was announced: another size ends the run before the hash is known.
+        let said = announced.unwrap_or(options.min_peer_elements);
+        let most = announced.map_or(options.max_peer_elements, |keys| keys.min(options.max_peer_elements));
+        let options = paxos::Options { min_peer_elements: said, max_peer_elements: most, ..*options };
+        let outcome = run(channel, &mut Prg::from_os(), elements, &options, &mut told)?;
+        Ok((outcome, why))
+    }
+
+    /// An error where the peer has other keys than it said before.
+    fn as_said(&self, keys: u64) -> Result<()> {
+        match self.peer_keys.filter(|said| *said != keys) {
+            None => Ok(()),
+            Some(said) => {
+                Err(Error::Peer(format!("the peer announced {said} keys, and {keys} when the run began")))
+            }
         }
     }
 

@@ -566,6 +566,7 @@ impl Way<'_> {
         let options = paxos::Options {
             learns: self.job.learns,
             security: self.job.security,
+            min_peer_elements: places[1],
             max_peer_elements: places[1],
             base: self.base,
         };
@@ -595,7 +596,8 @@ impl Way<'_> {
         local.checkpoint.done(number, &bucket.rows, &marks, &mut prg)?;
         for (row, mark) in bucket.rows.iter().zip(marks.iter()) {
             let row = *row as usize;
-            local.matches.set(row, local.matches.get(row) | (*mark == 1));
+            // What a bucket gave before it was run again is not the result's.
+            local.matches.set(row, *mark == 1);
         }
         Ok(())
     }

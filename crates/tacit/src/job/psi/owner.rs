@@ -6,8 +6,8 @@ use crate::{Error, Result};
 use tacit_psi::Bounds;
 use tacit_psi::paxos::Learns;
 
-/// Memberships that a number carries at most to whoever chose what it is of, where its bounds do not say less:
-/// as many as it has bits that a key's number can set.
+/// Keys that a number without bounds is charged with, which goes to the side that did not choose what it is of: as
+/// many as a number of a key has bits.
 pub const MOST_CARRIED: u64 = 64;
 
 /// Reads bounds as a user writes them: `LEAST..MOST`, both included.
@@ -43,13 +43,16 @@ impl Job {
 
     /// Memberships that the number can tell whoever chose its column, with `keys` keys at most in common.
     pub(super) fn carries(&self, keys: u64) -> u64 {
+        let count = u64::from(u64::BITS - keys.leading_zeros());
         let bits = match (&self.reveal, self.bounds) {
-            (Reveal::Of(Statistic::Over(_), _), _) => u64::from(u64::BITS - keys.leading_zeros()),
-            (Reveal::Of(..), Some(bounds)) => u64::from(bounds.sum_bits(1)),
+            (Reveal::Of(Statistic::Over(_), _), _) => count,
+            // One number, or that there is none.
+            (Reveal::Of(..), Some(bounds)) => u64::from(bounds.sum_bits(1)) + 1,
+            (Reveal::Mean(_), Some(bounds)) => u64::from(bounds.sum_bits(keys)) + count,
             (_, Some(bounds)) => u64::from(bounds.sum_bits(keys)),
             _ => MOST_CARRIED,
         };
-        bits.min(MOST_CARRIED).min(keys)
+        bits.min(keys)
     }
 
     /// An error where a number goes to the owner of its column without both sides' word, or without bounds.
@@ -70,8 +73,8 @@ impl Job {
             return refuse(
                 "result-to-owner",
                 format!(
-                    "is needed on both sides: whoever chooses the numbers and gets what is made of them can read up \
-                     to {MOST_CARRIED} memberships from one {kind}; or give the result to the other side"
+                    "is needed on both sides: whoever chooses the numbers and gets what is made of them can read {MOST_CARRIED} \
+                     memberships and more from one {kind}; or give the result to the other side"
                 ),
             );
         }

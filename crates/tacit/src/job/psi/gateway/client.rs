@@ -391,6 +391,7 @@ impl Planned {
         let options = paxos::Options {
             learns: self.learns,
             security: self.security,
+            min_peer_elements: 0,
             max_peer_elements: places[1],
             base,
         };
