@@ -483,6 +483,7 @@ class Session:
         reveal: str | None = None,
         give: str | Sequence[str] = (),
         result_to_owner: bool = False,
+        bounds: tuple[int, int] | None = None,
         max_peer_keys: int | None = None,
         terms: str | None = None,
         duplicates: Literal["refuse", "first", "all"] = "refuse",
@@ -508,7 +509,8 @@ class Session:
                     1 if on is None or isinstance(on, str) else len(on),
                     gives,
                     unattended=accept is True and result is None,
-                    result_to_owner=result_to_owner or accept is not True,
+                    seen=accept is not True,
+                    bounds=bounds if result_to_owner else None,
                     max_peer_keys=max_peer_keys,
                     terms=terms,
                 )
@@ -751,7 +753,7 @@ def intersect(
         key's rows as one number. The same on both sides.
     result_to_owner:
         Lets the side whose column it is get the number, which takes `bounds`: by the numbers that it chooses, that
-        side can read up to 64 memberships from one result. The same on both sides.
+        side can read 64 memberships and more from one result. The same on both sides.
     protocol:
         ``"auto"``, ``"paxos"`` or ``"vole"``.
     max_peer_keys:
@@ -810,6 +812,7 @@ def request(
     reveal: str | None = None,
     give: str | Sequence[str] = (),
     result_to_owner: bool = False,
+    bounds: tuple[int, int] | None = None,
     max_peer_keys: int | None = None,
     terms: str | None = None,
     duplicates: Literal["refuse", "first", "all"] = "refuse",
@@ -838,9 +841,9 @@ def request(
         are rejected.
     result, reveal:
         As for :func:`intersect`, if the job leaves them open. An offer of anything else is rejected.
-    result_to_owner:
+    result_to_owner, bounds:
         With ``accept=True``: accepts that the owner of a column gets the number that is made of it, and can read from
-        it which keys match.
+        it which keys match, if the offer's bounds of what one key adds are within these.
     max_peer_keys:
         The most distinct keys that the service may have.
     terms:
@@ -870,6 +873,7 @@ def request(
         reveal=reveal,
         give=give,
         result_to_owner=result_to_owner,
+        bounds=bounds,
         max_peer_keys=max_peer_keys,
         terms=terms,
         duplicates=duplicates,

@@ -129,7 +129,8 @@ class Offered:
         give: list[str],
         *,
         unattended: bool,
-        result_to_owner: bool = False,
+        seen: bool = True,
+        bounds: tuple[int, int] | None = None,
         max_peer_keys: int | None = None,
         terms: str | None = None,
     ) -> None: ...

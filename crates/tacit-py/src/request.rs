@@ -11,13 +11,13 @@ use pyo3_arrow::PyTable;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tacit::job::psi::Job;
+use tacit::job::psi::{Bounds, Job};
 use tacit::{Error, Security};
 use tacit_data::records::{KeySpec, Normalisation};
 use tacit_net::{Cancel, Identity};
 use tacit_serve::json::{from_hex, hex};
 use tacit_serve::records::{self, Records};
-use tacit_serve::request::{self, Ask, Floor};
+use tacit_serve::request::{self, Ask, Floor, ToOwner};
 use tacit_serve::terms::Side;
 
 /// An offer, until it is taken or declined.
@@ -91,27 +91,37 @@ impl Offered {
 
     /// Refuses terms below what the caller takes: `columns` is the number of our key columns, `give` the
     /// columns that may go into the result, `max_peer_keys` the most keys that the service may have,
-    /// `result_to_owner` whether the owner of a column may get what is made of it, and
+    /// `seen` whether somebody looks at the terms, `bounds` else the widest with which the owner of a column may get
+    /// what is made of it, and
     /// `terms` the hash of terms that were reviewed; `unattended` where nobody looks at the terms and nobody
     /// named who gets the result.
-    #[pyo3(signature = (columns, give, *, unattended, result_to_owner=false, max_peer_keys=None, terms=None))]
+    #[pyo3(signature = (columns, give, *, unattended, seen=true, bounds=None, max_peer_keys=None, terms=None))]
     fn admit(
         &self,
         py: Python<'_>,
         columns: usize,
         give: Vec<String>,
         unattended: bool,
-        result_to_owner: bool,
+        seen: bool,
+        bounds: Option<(i64, i64)>,
         max_peer_keys: Option<u64>,
         terms: Option<&str>,
     ) -> PyResult<()> {
         let hash = terms.map(|text| {
             from_hex(text).ok_or_else(|| fault::usage(py, "terms is a hash of 64 hexadecimal digits"))
         });
+        let bounds = bounds.map(|(least, most)| {
+            Bounds::new(least, most)
+                .map_err(|_| fault::usage(py, "bounds are (least, most), the lower one first"))
+        });
         let floor = Floor {
             security: self.floor,
             gives: &give,
-            result_to_owner,
+            result_to_owner: match (seen, bounds.transpose()?) {
+                (true, _) => ToOwner::AsOffered,
+                (false, Some(bounds)) => ToOwner::Within(bounds),
+                (false, None) => ToOwner::Never,
+            },
             post_quantum: self.post_quantum,
             most_service_keys: max_peer_keys,
             terms: hash.transpose()?,

@@ -5,7 +5,7 @@ mod floor;
 #[cfg(test)]
 mod tests;
 
-pub use floor::Floor;
+pub use floor::{Floor, ToOwner};
 
 use crate::certified;
 use crate::json::{from_hex, hex};

@@ -375,7 +375,7 @@ impl Offer {
         }
         if let Some(bounds) = &self.bounds {
             lines.push(format!(
-                "each key adds a number within {}; others count as the nearer bound",
+                "each key adds a number within {}; numbers outside count as the nearer bound, and against a peer that cheats not at all",
                 shown(bounds)
             ));
         }

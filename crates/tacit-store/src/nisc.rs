@@ -5,7 +5,7 @@
 //! had again, and no other.
 
 use crate::sealed::{Locked, io_fault};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::path::Path;
 use tacit_crypto::{BitVec, Block};
 use tacit_net::PublicKey;
@@ -64,12 +64,10 @@ impl Pending<'_> {
     /// Errors: `Store` with [`Served`] when the key served for another message, and those of the file.
     pub fn release(self) -> Result<Vec<u8>> {
         let hash = blake3::hash(&self.message);
-        let (mut mark, mut file) = (Vec::new(), &**self.file);
-        file.seek(SeekFrom::Start(self.len as u64)).map_err(io_fault("read"))?;
-        file.take(blake3::OUT_LEN as u64 + 1).read_to_end(&mut mark).map_err(io_fault("read"))?;
-        if mark.is_empty() {
-            self.file.write_at(self.len as u64, hash.as_bytes()).map_err(io_fault("marked as used"))?;
-        } else if mark != hash.as_bytes() {
+        let limit = blake3::OUT_LEN as u64 + 1;
+        let mark = self.file.read_or_write(self.len as u64, limit, hash.as_bytes());
+        let mark = mark.map_err(io_fault("marked as used"))?;
+        if !mark.is_empty() && mark != hash.as_bytes() {
             return Err(self.otherwise.into());
         }
         Ok(self.message)

@@ -8,6 +8,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tacit_net::Identity;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -191,15 +192,19 @@ pub fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     out
 }
 
-/// A file that only this holder works on.
-pub struct Locked(File);
+/// A file that only this holder works on, one thread at a time.
+pub struct Locked {
+    file: File,
+    /// Who holds it reads and writes: all share one place in the file.
+    turn: Mutex<()>,
+}
 
 impl Locked {
     /// Opens a file for reading and writing. Errors if another process holds it.
     pub fn open(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(io_fault("opened"))?;
         match file.try_lock() {
-            Ok(()) => Ok(Locked(file)),
+            Ok(()) => Ok(Locked { file, turn: Mutex::new(()) }),
             Err(TryLockError::WouldBlock) => Err(FileError::Busy),
             Err(TryLockError::Error(source)) => Err(io_fault("locked")(source)),
         }
@@ -207,14 +212,37 @@ impl Locked {
 
     /// Reads all of `out` from offset `at` on.
     pub fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut file = &self.0;
+        let _turn = self.turn();
+        let mut file = &self.file;
         file.seek(SeekFrom::Start(at))?;
         file.read_exact(out)
     }
 
     /// Writes `bytes` at offset `at` and forces them to the disk.
     pub fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut file = &self.0;
+        let _turn = self.turn();
+        self.write(at, bytes)
+    }
+
+    /// What stands from offset `at` on, of which `limit` bytes are read at most; where that is nothing, `bytes` are
+    /// written there and forced to the disk. No other thread writes in between.
+    pub fn read_or_write(&self, at: u64, limit: u64, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let _turn = self.turn();
+        let (mut found, mut file) = (Vec::new(), &self.file);
+        file.seek(SeekFrom::Start(at))?;
+        file.take(limit).read_to_end(&mut found)?;
+        if found.is_empty() {
+            self.write(at, bytes)?;
+        }
+        Ok(found)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut file = &self.file;
         file.seek(SeekFrom::Start(at))?;
         file.write_all(bytes)?;
         file.sync_data()
@@ -225,7 +253,7 @@ impl Drop for Locked {
     fn drop(&mut self) {
         // Closing is not enough: a child between fork and exec holds a copy of the descriptor, and the lock
         // with it.
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 }
 
@@ -233,7 +261,7 @@ impl std::ops::Deref for Locked {
     type Target = File;
 
     fn deref(&self) -> &File {
-        &self.0
+        &self.file
     }
 }
 

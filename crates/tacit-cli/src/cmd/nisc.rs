@@ -244,8 +244,13 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         }
         Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author.load()?)?,
         Step::Reply { key, public, question, messages, out, author, trusted } => {
-            let [public, question] = [trusted.read(&public)?.message, trusted.read(&question)?.message];
-            reply(&key, [&public, &question], &messages, &out, &author.load()?)?
+            let (public, asked) = (trusted.read(&public)?, trusted.read(&question)?);
+            // A stranger's question would spend the key.
+            if public.author.is_some() && asked.author != public.author {
+                let fault = "another key has signed it than the receiver's public key, or none; ask the receiver for both";
+                return Err(Error::Peer(format!("{}: {fault}", question.display())));
+            }
+            reply(&key, [&public.message, &asked.message], &messages, &out, &author.load()?)?
         }
         Step::Open { key, choices, answer, question, reply, out, trusted } => {
             let answer = trusted.read(&answer)?;

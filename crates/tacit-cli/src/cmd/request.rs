@@ -17,13 +17,13 @@ use std::time::Duration;
 use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
-use tacit::job::psi::{Job, Own, Owned, Reveal};
+use tacit::job::psi::{Bounds, Job, Own, Owned, Reveal, owner};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
 use tacit_serve::json::{from_hex, hex};
 use tacit_serve::listed::Listed;
 use tacit_serve::records::Records;
-use tacit_serve::request::{self, Ask, Floor, Offered};
+use tacit_serve::request::{self, Ask, Floor, Offered, ToOwner};
 use tacit_serve::terms::Side;
 
 const AFTER: &str = "\
@@ -129,8 +129,11 @@ pub(crate) struct Args {
     max_peer_rows: Option<u64>,
     /// With --yes: accepts that the owner of a column gets the number that is made of it, and can read from it
     /// which keys match
-    #[arg(long)]
+    #[arg(long, requires = "bounds")]
     result_to_owner: bool,
+    /// With --result-to-owner: the widest bounds of what one key adds that you accept
+    #[arg(long, value_name = "LEAST..MOST", value_parser = owner::bounds, allow_hyphen_values = true, requires = "result_to_owner")]
+    bounds: Option<Bounds>,
     /// Accepts only terms with this hash, which --dry-run prints: run, budgets and sizes may differ
     #[arg(long, value_name = "HASH", value_parser = terms_hash)]
     terms: Option<[u8; 32]>,
@@ -379,8 +382,11 @@ impl Args {
         Floor {
             security: self.security.into(),
             gives,
-            // Who looks at the terms reads it there.
-            result_to_owner: self.result_to_owner || !self.yes,
+            result_to_owner: match (self.yes, self.bounds) {
+                (false, _) => ToOwner::AsOffered,
+                (true, Some(bounds)) => ToOwner::Within(bounds),
+                (true, None) => ToOwner::Never,
+            },
             post_quantum: self.post_quantum,
             most_service_keys: self.max_peer_rows,
             terms: self.terms,

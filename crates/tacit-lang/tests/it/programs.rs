@@ -273,7 +273,12 @@ fn programs_that_overrun_the_languages_own_compiler_are_errors_of_the_program() 
         let start = std::time::Instant::now();
         let compiled = compile(&source, &Options::default());
         // Some went on for hours, or for ever; the machine may have other work meanwhile.
-        assert!(start.elapsed().as_secs() < 100, "{:?}: {}", start.elapsed(), &source[..60.min(source.len())]);
+        assert!(
+            start.elapsed().as_secs() < 100,
+            "{:?}: {}",
+            start.elapsed(),
+            &source[..60.min(source.len())]
+        );
         let said = compiled.map_or_else(|error| error.to_string(), |_| String::new());
         assert!(!said.contains('\n'), "{said}");
         parts.iter().for_each(|part| assert!(said.contains(part), "{said:?} does not say {part:?}"));

@@ -3,9 +3,20 @@
 use crate::json::hex;
 use crate::terms::{self, Offer};
 use crate::wire::Ask;
-use tacit::job::psi::{Job, Learns, Reveal};
+use tacit::job::psi::{Bounds, Job, Learns, Reveal, Statistic, owner};
 use tacit::net::shown;
 use tacit::{Error, Result, Security};
+
+/// Whether the owner of a column may get the number that is made of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ToOwner {
+    /// It may not.
+    Never,
+    /// It may, where each key's number is within these bounds.
+    Within(Bounds),
+    /// As the terms have it, which somebody looks at.
+    AsOffered,
+}
 
 /// What a user takes at least.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +26,7 @@ pub struct Floor<'a> {
     /// The local columns that may go into the result.
     pub gives: &'a [String],
     /// Whether the owner of a column may get the number that is made of it.
-    pub result_to_owner: bool,
+    pub result_to_owner: ToOwner,
     /// Whether everything has to hold against a quantum computer.
     pub post_quantum: bool,
     /// The most distinct keys that the service may have.
@@ -78,10 +89,8 @@ impl Floor<'_> {
                 "the terms protect against a semi-honest service only; say semi-honest if you take that";
             return refuse("security", what.into());
         }
-        if offer.result_to_owner && !self.result_to_owner {
-            let what = "the owner of the column gets the number that is made of it, and can read from it which of \
-                        the other side's keys match; set it if you accept that";
-            return refuse("result-to-owner", what.into());
+        if offer.result_to_owner {
+            self.to_owner(job)?;
         }
         if let Some(column) = offer.client_gives.iter().find(|column| !self.gives.contains(column)) {
             let column = shown(column);
@@ -103,6 +112,30 @@ impl Floor<'_> {
             return refuse("result", format!("{what}; name who gets the result if you accept that unseen"));
         }
         self.pinned(offer)
+    }
+
+    /// Refuses a number that goes to its column's owner beyond what the user takes.
+    fn to_owner(&self, job: &Job) -> Result<()> {
+        let refuse = |name, what: String| Err(Error::Parameter { name, what });
+        let counts = matches!(job.reveal, Reveal::Of(Statistic::Over(_), _));
+        match (self.result_to_owner, job.bounds) {
+            (ToOwner::AsOffered, _) => Ok(()),
+            (ToOwner::Within(_), None) if counts => Ok(()),
+            (ToOwner::Within(taken), Some(offered))
+                if taken.least() <= offered.least() && offered.most() <= taken.most() =>
+            {
+                Ok(())
+            }
+            (ToOwner::Within(taken), offered) => {
+                let offered = offered.map_or_else(|| "none".to_owned(), owner::written);
+                refuse("bounds", format!("the offer's are {offered}, accepted are {}", owner::written(taken)))
+            }
+            (ToOwner::Never, _) => {
+                let what = "the owner of the column gets the number that is made of it, and can read from it which \
+                            of the other side's keys match; set it, with bounds, if you accept that";
+                refuse("result-to-owner", what.into())
+            }
+        }
     }
 
     /// Refuses other terms than those that were reviewed, and a service with more keys than are taken.

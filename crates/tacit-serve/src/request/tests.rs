@@ -1,11 +1,12 @@
 //! Services that offer something else than what was asked for, and users who do not look.
 
-use super::{Ask, Floor, agreement, ask};
+use super::{Ask, Floor, ToOwner, agreement, ask};
 use crate::json::hex;
 use crate::terms::Offer;
 use crate::tests::{id, offer};
 use crate::wire::{self, Message};
 use tacit::Security;
+use tacit::job::psi;
 use tacit::net::{self, Identity, Listener, Options, Protection, Session, Tls};
 
 fn asked(reveal: Option<&str>, result: Option<&str>) -> Ask {
@@ -77,7 +78,7 @@ fn unattended_requests_reject_what_only_the_service_gains_by() {
     let floor = |unattended, most, terms| Floor {
         security: Security::SemiHonest,
         gives: &[],
-        result_to_owner: false,
+        result_to_owner: ToOwner::Never,
         post_quantum: false,
         most_service_keys: most,
         terms,
@@ -112,9 +113,17 @@ fn unattended_requests_reject_what_only_the_service_gains_by() {
         (offer.bounds, offer.result_to_owner) = (Some("0..9".into()), true);
     };
     let gives = ["amount".to_owned()];
-    for accepted in [false, true] {
-        let floor = Floor { result_to_owner: accepted, gives: &gives, ..floor(false, None, None) };
-        assert_eq!(admit(to_owner, floor).is_ok(), accepted);
+    let within = |least, most| ToOwner::Within(psi::Bounds::new(least, most).unwrap());
+    for (word, accepted) in [
+        (ToOwner::Never, false),
+        (ToOwner::AsOffered, true),
+        (within(0, 9), true),
+        (within(-1, 10), true),
+        (within(0, 8), false),
+        (within(1, 9), false),
+    ] {
+        let floor = Floor { result_to_owner: word, gives: &gives, ..floor(false, None, None) };
+        assert_eq!(admit(to_owner, floor).is_ok(), accepted, "{word:?}");
     }
     // The service's set is bounded by the client too.
     assert!(admit(|_| (), floor(true, Some(40), None)).is_ok());

@@ -550,7 +550,8 @@ impl ReceiverKey {
 /// The sender's secret key: a seed, and to which answer it belongs.
 ///
 /// It serves once: expanding takes it, and a reply takes what it was expanded to. A key that lies in a file is
-/// used through `SenderFile` of `tacit-store`, which makes that last.
+/// used through `SenderFile` of `tacit-store`, which replies to one question. Its random messages are the pads of
+/// that reply: whoever uses the one must not use the other.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SenderKey {
     #[zeroize(skip)]

@@ -96,7 +96,12 @@ impl Job {
 
     /// What a peer that owns the column can learn by choosing its numbers.
     pub(super) fn owner_words(&self, keys: u64, about: About<'_>) -> String {
+        let to_giver = self.reveal == Reveal::Shares && self.result_to_owner && self.learns != Learns::Me;
         match self.peer_owns_result() {
+            false if to_giver => format!(
+                ". By the columns that it gives it can make the result tell it which of the keys {} are among them",
+                about.does("have", "has")
+            ),
             true => format!(
                 ". The column is its own: by the numbers that it chooses, the result can tell it which of up to {} \
                  keys {}",
