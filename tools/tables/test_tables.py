@@ -146,6 +146,9 @@ def plain(value):
     if value is None or value is not value and isinstance(value, float):
         return None if value is None else "NaN"
     if isinstance(value, (bytes, bytearray)):
+        # JSON is text to pyarrow, and bytes to Polars where a file has no schema of Arrow's.
+        if value[:1] == b"{":
+            return value.decode()
         # DuckDB and pyarrow say a UUID as one, Polars as its bytes.
         return str(uuid.UUID(bytes=bytes(value))) if len(value) == 16 else value.hex()
     if isinstance(value, datetime.datetime):
