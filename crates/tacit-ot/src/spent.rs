@@ -35,13 +35,15 @@ impl Spent {
 
     /// Passes the verdict of one check, which receives nothing and takes as long whether it passes or fails.
     ///
-    /// The order of verdicts is that in which they are asked for, before any of them is known. Errors:
+    /// The order of verdicts does not depend on any of them. Errors:
     /// `Spent` after a failure of any stream, else those of `verdict`, which leave the mark.
     pub(crate) fn settle<T>(&self, protocol: &'static str, verdict: impl FnOnce() -> Result<T>) -> Result<T> {
         let mut spent = self.lock();
         if *spent {
             return Err(Error::Spent(protocol));
         }
+        // A verdict that panics has not passed.
+        *spent = true;
         let result = verdict();
         *spent = result.is_err();
         result
