@@ -296,7 +296,7 @@ class Questions(unittest.TestCase):
         budgets = {(one["peer"], one["of"], one["budget"]): (one["used"], one["most"]) for one in state["budgets"]}
         bob = "northwind-insurance"
         self.assertEqual(budgets[bob, "job suppress", "runs_a_day"], (2, 10))
-        self.assertEqual(budgets[bob, "source customers", "rows_in_total"], (8000, 16000))
+        self.assertEqual(budgets[bob, "source customers", "rows_in_total"], (12000, 16000))
         self.assertEqual(budgets[bob, "source customers", "aggregate_runs"], (1, 12))
         self.assertEqual(budgets["fabrikam", "job overlap", "runs_a_day"], (0, 2))
         lines = (SERVICE.path / "state/records/records.jsonl").read_text().splitlines()

@@ -12,7 +12,7 @@ use tacit_ot::base;
 /// AND gates of the long run.
 const GATES: u64 = if cfg!(feature = "long-tests") { 1_000_000_000 } else { 1_300_000 };
 /// Kilobytes of memory that both parties, which are threads of one process here, may have together.
-const MOST: u64 = 400_000;
+const MOST: u64 = 440_000;
 
 /// (x, y) ↦ (x·y, x + y) modulo 2^32, again and again.
 fn products(steps: u64) -> impl Program + use<> {

@@ -172,6 +172,7 @@ mod tests {
         "policy",
         "records", // read, and added to
         "against",
+        "against-key",
     ];
 
     /// Whoever adds an option that names a file says here or in `OUTPUTS` what becomes of the file.
