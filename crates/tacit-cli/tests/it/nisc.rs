@@ -379,7 +379,7 @@ fn every_step_holds_what_its_job_says() {
         let largest = peaks.into_iter().max().unwrap();
         println!("{name}: {:?} MiB of {} MiB", peaks.map(|peak| peak >> 20), said >> 20);
         // The tests' build of the command is larger than a user's.
-        let said = said + (6 << 20);
+        let said = said + (8 << 20);
         assert!(said >= largest && 2 * said <= 3 * largest, "{name}: {peaks:?} of {said}");
     }
 }

@@ -96,7 +96,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 fn wider_columns_than_are_taken_are_refused_by_both_sides() {
     let (bench, _) = bench(0..10, 5..15);
     bench.write("insurer.csv", format!("mail,city,note\nuser7@example.com,Oslo,{}\n", "x".repeat(70_000)));
-    let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer"];
+    let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer", "--max-cell", "128KiB"];
     let (shop, other) = run(&bench, &["--reveal", "payload:note", "--output", "out.csv"], &insurer);
     shop.fails_with(4, &["70021 bytes a key", "at most 65536", "--max-cell"]);
     other.fails_with(4, &["fewer bytes a key"]);
@@ -164,7 +164,7 @@ fn counts_sums_and_means_are_those_of_a_plain_join() {
 }
 
 /// Lets the column's owner get the number too; wider than any amount here.
-const TO_OWNER: [&str; 3] = ["--result-to-owner", "--bounds", "-1000000..1000000"];
+const TO_OWNER: [&str; 3] = ["--result-to-owner", "--bounds", "-1000000000000..1000000000000"];
 
 /// The owner of a column who gets its sum reads memberships from it by numbers 2^i: refused unless both sides
 /// allow it by name, and then the bounds leave it what was agreed on.
@@ -184,7 +184,7 @@ fn a_number_does_not_go_to_the_owner_of_its_column() {
         ("min:amount", "semi-honest"),
         ("over:7:amount", "semi-honest"),
     ] {
-        let asked = |result| with(&["--reveal", kind, "--security", level, "--result", result]);
+        let asked = |result| vec!["--reveal", kind, "--security", level, "--result", result];
         for (owner, other) in [("me", "peer"), ("both", "both")] {
             let (a, b) = run(&bench, &[&asked(owner)[..], &give].concat(), &asked(other));
             a.fails_with(2, &["--result-to-owner", "needed on both sides"]);
@@ -429,8 +429,8 @@ fn a_cell_that_is_no_number_is_named_by_its_line_and_not_shown() {
     let bench = Bench::new();
     bench.write("shop.csv", "email,amount\na@x,1\nb@x,12.50secret\n");
     bench.write("insurer.csv", "mail\na@x\n");
-    let shop = with(&["--reveal", "sum:amount", "--give", "amount"]);
-    let insurer = with(&["--reveal", "sum:amount", "--result", "peer", "--connect-timeout", "3"]);
+    let shop = with(&["--reveal", "sum:amount", "--give", "amount", "--result", "peer"]);
+    let insurer = with(&["--reveal", "sum:amount", "--connect-timeout", "3"]);
     let (a, _) = run(&bench, &shop, &insurer);
     a.fails_with(3, &["shop.csv, line 3", "whole number", "smallest unit"]);
     assert!(!a.err.contains("12.50") && !a.err.contains("secret"));
@@ -607,7 +607,9 @@ fn shares_feed_a_function_in_the_same_session() {
 fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
     let bench = Bench::new();
     let common = credit(&bench, 0..50, 20..70).len();
-    let function = |name, total| with(&["--reveal", "shares", "--eval", name, "--aggregate", total]);
+    let function = |name, total| {
+        with(&["--reveal", "shares", "--eval", name, "--aggregate", total, "--result-to-owner"])
+    };
     let side = |options: &[&'static str], more: &[&'static str]| [options, more].concat();
     // Withheld below the least number of matches; to one side alone.
     let least = (common + 1).to_string();

@@ -103,16 +103,20 @@ fn auto_runs_what_the_sizes_of_both_sets_want() {
         let (auto, named) = (bytes(Protocol::Auto), bytes(picked));
         assert!(auto.abs_diff(named) < 64, "{auto} and {named} bytes with {keys} keys there");
     }
-    let (honest, _) = memory::run(
-        |channel| run(channel, &set(0..400), Protocol::Auto, Learns::Me),
-        |channel| {
-            channel.send_u64(10)?;
-            channel.flush()?;
-            channel.recv_u64()?;
-            run(channel, &set(0..20), Protocol::Paxos, Learns::Peer)
-        },
-    );
-    assert!(honest.unwrap_err().to_string().contains("announced 10 keys"));
+    // A peer that announces another size than it said for the choice of a protocol gets nothing: by a smaller one
+    // it would have PaXoS, and test some 60 keys where one was charged.
+    for (said, keys) in [(10, 20), (10, 5), (0, 1), (5000, 1)] {
+        let (honest, cheater) = memory::run(
+            |channel| run(channel, &set(0..400), Protocol::Auto, Learns::Peer),
+            |channel| {
+                channel.send_u64(said)?;
+                channel.flush()?;
+                channel.recv_u64()?;
+                run(channel, &set(0..keys), Protocol::Paxos, Learns::Me)
+            },
+        );
+        assert!(honest.is_err() && cheater.is_err(), "{said} said, {keys} announced");
+    }
 }
 
 /// Between the sizes that settle it the link does: both sides run what the listening one measured, and say
