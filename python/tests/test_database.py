@@ -198,7 +198,7 @@ def test_columns_are_given_out_of_a_query_with_their_types(server: Database, tmp
         ["--input", server.url("table other"), "--key", "mail", "--output", str(target)]
         + ["--reveal", "payload:" + ",".join(given)],
         ["--input", select(server), "--key", "mail", "--reveal", "payload", "--give", ",".join(given)]
-        + ["--duplicates", "first"],
+        + ["--duplicates", "first", "--allow-line-ends"],
     )
     assert (first.code, said.code) == (0, 0), (first, said)
     found = polars.read_parquet(target)

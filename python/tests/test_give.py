@@ -139,6 +139,7 @@ def test_columns_of_the_other_side_are_those_of_a_join(
             "payload",
             "--give",
             ",".join([*GIVEN, "digits"]),
+            "--allow-line-ends",
         ],
     )
     assert (given.code, said.code) == (0, 0), (given, said)
@@ -224,6 +225,7 @@ def test_a_function_takes_numbers_and_days(form: str, tmp_path: Path) -> None:
         "sum",
         "--security",
         "semi-honest",
+        "--result-to-owner",
     ]
     _, said = intersect(
         ["--input", str(ours), "--give", "day", *both], ["--input", str(theirs), "--give", "limit", *both]

@@ -380,6 +380,11 @@ impl Source {
             .map_err(|_| ArrowError::ExternalError(Box::new(self.changed())))
     }
 
+    /// What hashes the key, and where its columns stand.
+    pub(crate) fn key(&self) -> (KeyHasher, &[usize]) {
+        (KeyHasher::of(&self.spec), &self.key_columns)
+    }
+
     /// The columns with their types.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -430,7 +435,7 @@ impl Source {
 
     /// The elements of a batch's rows, which stand behind `before` others, whose key stands in the columns
     /// `places`.
-    fn elements(
+    pub(crate) fn elements(
         &self,
         hasher: &mut KeyHasher,
         batch: &RecordBatch,

@@ -442,6 +442,25 @@ impl Source {
         Ok(())
     }
 
+    /// Tells the cells of every row with a key, of the columns at `places`, to `visit`, with the row's element and
+    /// line; rows that are not those of `keys` are an error.
+    pub(crate) fn each_given<E: From<Error>>(
+        &self,
+        keys: &KeySet,
+        places: &[usize],
+        mut visit: impl FnMut(usize, u64, &[&str]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        // A row that stands elsewhere than before would give its cells as another's.
+        let mut again = keys.again();
+        self.each_row(|row, element| {
+            let at = again.element(element.as_ref()).map_err(|_| self.changed())?;
+            let Some(at) = at else { return Ok(()) };
+            let cells: Vec<&str> = places.iter().map(|&place| row.field(place)).collect();
+            visit(at, row.line(), &cells)
+        })?;
+        if again.is_whole() { Ok(()) } else { Err(self.changed().into()) }
+    }
+
     fn each_row<E: From<Error>>(
         &self,
         mut visit: impl FnMut(&Rows<'_>, Option<Element>) -> std::result::Result<(), E>,
@@ -462,6 +481,10 @@ impl Source {
         let mut rows = self.rows()?;
         if self.options.header == Header::Names {
             rows.next()?;
+            // Columns go by their place: another header is another table.
+            if !rows.fields().eq(self.columns()) {
+                return Err(self.changed());
+            }
         }
         Ok(rows)
     }

@@ -13,7 +13,7 @@ use crate::records::KeySet;
 use crate::values::{self, Cells, Form};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef};
 use std::fmt::Write;
 
 /// What cells are given for.
@@ -45,7 +45,7 @@ impl Purpose {
 
 /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the row's element and
 /// where it stands. Errors: a column that is missing, there twice, or of cells that cannot be given for this;
-/// a cell that is none of those; and a table whose rows are not as many as those of `keys`.
+/// a cell that is none of those; and a table whose rows are not those of `keys`.
 pub(crate) fn each<E: From<Error>>(
     source: &Source,
     keys: &KeySet,
@@ -63,9 +63,12 @@ pub(crate) fn each<E: From<Error>>(
             return Err(Error::ValueType { path: path(), column, found, remedy }.into());
         }
     }
-    let mut needed = places.clone();
+    // The keys too: a row that stands elsewhere than before would give its cells as another's.
+    let ((mut hasher, key), mut again) = (source.key(), keys.again());
+    let mut needed = [&places[..], key].concat();
     needed.sort_unstable();
     needed.dedup();
+    let key: Vec<usize> = key.iter().map(|at| needed.binary_search(at).unwrap_or(0)).collect();
     let (mut row, mut texts) = (0, vec![String::new(); columns.len()]);
     for batch in source.batches(Some(needed.clone()))? {
         let batch = batch.map_err(|error| source.failed(error))?;
@@ -85,8 +88,13 @@ pub(crate) fn each<E: From<Error>>(
                 given.map_err(|_| source.textless(at, column, row))
             })
             .collect::<Result<_>>()?;
-        for at in 0..batch.num_rows() {
-            let element = keys.element_of(row);
+        let named = |(field, at): (&FieldRef, &usize)| field.name() == source.schema().field(*at).name();
+        if !batch.schema().fields().iter().zip(&needed).all(named) {
+            return Err(source.changed().into());
+        }
+        let elements = source.elements(&mut hasher, &batch, &key, row)?;
+        for (at, element) in elements.iter().enumerate() {
+            let element = again.element(element.as_ref()).map_err(|_| source.changed())?;
             row += 1;
             let Some(element) = element else { continue };
             let place = Place::Row(row);
@@ -104,7 +112,7 @@ pub(crate) fn each<E: From<Error>>(
             visit(element, place, &cells)?;
         }
     }
-    if row == keys.rows() { Ok(()) } else { Err(source.changed().into()) }
+    if again.is_whole() { Ok(()) } else { Err(source.changed().into()) }
 }
 
 /// A column's cells as what they are given for.

@@ -61,7 +61,7 @@ impl Source {
     /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the index of the
     /// row's element and where it stands; what a cell is says `purpose`, a null and an empty cell of a CSV
     /// file are nothing. Errors: a column that is missing, there twice, or of cells that cannot be given for
-    /// this; and a table whose rows are not as many as those of `keys`.
+    /// this; and a table whose rows are not those of `keys`.
     pub fn read_given<E: From<Error>>(
         &self,
         keys: &KeySet,
@@ -73,17 +73,12 @@ impl Source {
             Source::Csv(source) => source,
             Source::Columns(source) => return give::each(source, keys, columns, purpose, visit),
         };
-        let mut row = 0;
-        source.read_columns(&source.positions(columns)?, |line, cells| {
-            let element = keys.element_of(row);
-            row += 1;
-            let Some(element) = element else { return Ok(()) };
+        source.each_given(keys, &source.positions(columns)?, |at, line, cells| {
             // The file cannot tell an empty text and a null apart.
             let cells: Vec<_> =
                 cells.iter().map(|cell| Some(*cell).filter(|cell| !source.is_null(cell))).collect();
-            visit(element, Place::Line(line), &cells)
-        })?;
-        if row == keys.rows() { Ok(()) } else { Err(source.changed().into()) }
+            visit(at, Place::Line(line), &cells)
+        })
     }
 
     /// The file's size in bytes when it was opened, as it is packed.

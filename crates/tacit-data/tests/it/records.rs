@@ -1,11 +1,14 @@
 //! Keys, tables and files: normal forms, counts, every bad input, and errors that give nothing away.
 
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tacit_data::csv::{Delimiter, EmptyKeys, Error, Options, Source};
 use tacit_data::generate::{Settings, Side, write_table};
+use tacit_data::give::Purpose;
 use tacit_data::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, plain_join};
 use tacit_data::table::Source as Table;
 
@@ -372,4 +375,56 @@ fn every_row_is_written_with_more_fields_behind_it() {
         assert!(matches!(write().err().unwrap(), Error::Changed(_)), "{changed:?}");
     }
     assert!(matches!(source.positions(&["b".into()]).err().unwrap(), Error::UnknownColumn { .. }));
+}
+
+/// A file that takes the place of another between two readings gives no cells: neither of rows that moved, nor of
+/// columns that did.
+#[test]
+fn cells_of_a_table_that_was_replaced_are_not_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [["a", "Oslo", "1"], ["b", "Bern", "2"], ["c", "Rome", "3"]];
+    let write = |path: &Path, names: [&str; 3], rows: &[[&str; 3]]| {
+        let columns = (0..3).map(|at| {
+            let cells: Vec<&str> = rows.iter().map(|row| row[at]).collect();
+            (names[at], std::sync::Arc::new(StringArray::from(cells)) as ArrayRef)
+        });
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut writer = FileWriter::try_new(fs::File::create(path).unwrap(), &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+    };
+    let text = |names: [&str; 3], rows: &[[&str; 3]]| {
+        [names].iter().chain(rows).map(|row| row.join(",") + "\n").collect::<String>()
+    };
+    let (names, moved) = (["id", "city", "iban"], [rows[1], rows[0], rows[2]]);
+    let swapped = rows.map(|[id, city, iban]| [id, iban, city]);
+    for name in ["t.csv", "t.arrow"] {
+        let path = folder.path().join(name);
+        let put = |names: [&str; 3], rows: &[[&str; 3]]| match name {
+            "t.csv" => fs::write(&path, text(names, rows)).unwrap(),
+            _ => write(&path, names, rows),
+        };
+        put(names, &rows);
+        let table = Table::open(&path, spec(&["id"]), Options::default()).unwrap();
+        let keys = table.read_keys(|_| ()).unwrap();
+        let given = || {
+            let mut found = Vec::new();
+            let asked = ["city".to_owned()];
+            let done = table.read_given(&keys, &asked, Purpose::Shown, |_, _, cells| {
+                found.push(cells[0].unwrap_or_default().to_owned());
+                Ok::<_, Error>(())
+            });
+            done.map(|()| found)
+        };
+        assert_eq!(given().unwrap(), ["Oslo", "Bern", "Rome"], "{name}");
+        for (names, rows) in [(names, &moved), (["id", "iban", "city"], &swapped), (names, &swapped)] {
+            put(names, rows);
+            match given() {
+                Err(Error::Changed(_)) => {}
+                // Keys and names are the same, so it is the same table with other cells.
+                Ok(found) => assert!(names[1] == "city" && rows[0][0] == "a", "{name}: {found:?}"),
+                Err(other) => panic!("{name}: {other}"),
+            }
+        }
+    }
 }
