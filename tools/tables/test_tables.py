@@ -277,6 +277,9 @@ class Tables(unittest.TestCase):
         if "96 bits" in name:
             # Polars takes them as nanoseconds, and the years that those lack as the last of them.
             before[by_polars_reader] = before[by_pyarrow_reader]
+        if "JSON" in name:
+            # Polars reads JSON as bytes, or as text where a schema of Arrow's stands beside Parquet's, as in ours.
+            before[by_polars_reader] = before[by_pyarrow_reader]
         kinds = ["csv", "parquet"] if source.suffix == ".csv" else ["parquet", "arrow"]
         for kind in kinds:
             target = self.path / f"out.{kind}"
