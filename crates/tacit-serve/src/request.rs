@@ -92,6 +92,8 @@ pub fn ask(mut session: Session, ask: &Ask, identity: &Identity) -> Result<Offer
 
 /// Jobs of a listing, at most: as many as a policy file has room for.
 const MOST_JOBS: usize = 1 << 16;
+/// Bytes of a list of jobs, at most.
+const MOST_LISTED: usize = 1 << 22;
 
 /// Asks a service over an open session which jobs we may ask for; it reads no table for that, and counts
 /// nothing.
@@ -99,9 +101,11 @@ const MOST_JOBS: usize = 1 << 16;
 /// Errors: a refusal, which names the rule.
 pub fn list(mut session: Session) -> Result<Vec<Listed>> {
     wire::send(session.channel(), &Message::List)?;
-    let mut found = Vec::new();
-    while found.len() <= MOST_JOBS {
-        match wire::receive(session.channel(), wire::PROMPT)?.0 {
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while found.len() <= MOST_JOBS && bytes <= MOST_LISTED {
+        let (message, received) = wire::receive(session.channel(), wire::PROMPT)?;
+        bytes += received.len();
+        match message {
             Message::Listed(one) => found.push(*one),
             Message::Listing(count) if count == found.len() as u64 => return Ok(found),
             other => return Err(refusal(other, &hex(&session.id().0[..16]))),

@@ -157,6 +157,10 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
         chain.records().map(|record| record.certified_by(authority)).sum()
     };
     let certificates = args.authority.as_ref().map(of).transpose()?;
+    if certificates == Some(0) {
+        let what = "no record holds a certificate, so --authority shows nothing; leave it out";
+        return Err(Error::Input(what.into()));
+    }
     let (count, digests) = (chain.records().count(), chain.withheld());
     let both = chain.records().filter(|record| record.both_signed).count();
     let object = json!({
