@@ -353,7 +353,7 @@ class Pages(unittest.TestCase):
 
     def test_it_shows_what_happened_and_breaks_none_of_its_own_rules(self):
         text = BROWSER.run("document.body.innerText")
-        for words in ("northwind-insurance", "8,000 of 16,000", "3,000 / 4,000", "max_peer_keys", "4 complete", "open"):
+        for words in ("northwind-insurance", "12,000 of 16,000", "3,000 / 4,000", "max_peer_keys", "4 complete", "open"):
             self.assertIn(words, text)
         self.assertIn("no-such-job-<img src=x", text)
         self.assertEqual(BROWSER.run("document.querySelectorAll('main img, main script').length"), 0)
@@ -522,7 +522,7 @@ class TheEnd(unittest.TestCase):
         SERVICE.process.terminate()
         self.assertEqual(SERVICE.process.wait(PATIENCE), 0)
         until(lambda: "does not answer" in BROWSER.run("document.querySelector('#lost').textContent"), "not told")
-        self.assertIn("8,000 of 16,000", BROWSER.run("document.body.innerText"))
+        self.assertIn("12,000 of 16,000", BROWSER.run("document.body.innerText"))
 
 
 # The worst contrast between a text and what is behind it, with the text.

@@ -255,7 +255,11 @@ fn in_flight<S: Send>(
         let (cheat, extend, barrier) = (&cheat, &extend, &barrier);
         let run = |(i, mut stream): (usize, S)| {
             let (mut mine, mut theirs) = memory::pair();
-            scope.spawn(move || cheat(i, &mut theirs, &|| drop(barrier.wait())));
+            scope.spawn(move || {
+                cheat(i, &mut theirs, &|| {
+                    barrier.wait();
+                })
+            });
             scope.spawn(move || extend(&mut stream, &mut mine))
         };
         let runs: Vec<_> = streams.into_iter().enumerate().map(run).collect();

@@ -90,7 +90,7 @@ impl Floor<'_> {
             return refuse("security", what.into());
         }
         if offer.result_to_owner {
-            self.to_owner(job)?;
+            self.admit_owner(job)?;
         }
         if let Some(column) = offer.client_gives.iter().find(|column| !self.gives.contains(column)) {
             let column = shown(column);
@@ -115,7 +115,7 @@ impl Floor<'_> {
     }
 
     /// Refuses a number that goes to its column's owner beyond what the user takes.
-    fn to_owner(&self, job: &Job) -> Result<()> {
+    fn admit_owner(&self, job: &Job) -> Result<()> {
         let refuse = |name, what: String| Err(Error::Parameter { name, what });
         let counts = matches!(job.reveal, Reveal::Of(Statistic::Over(_), _));
         match (self.result_to_owner, job.bounds) {

@@ -90,7 +90,8 @@ fn unattended_requests_reject_what_only_the_service_gains_by() {
         offered.decline().unwrap();
         done
     };
-    let cases: [(fn(&mut Offer), bool); 4] = [
+    type Change = fn(&mut Offer);
+    let cases: [(Change, bool); 4] = [
         (|offer| offer.result = "service".into(), false),
         (|offer| offer.result = "both".into(), false),
         (

@@ -30,10 +30,13 @@ enum Outcome {
     Other,
 }
 
+/// Both parties over a network.
+type Run = dyn Fn(&Network) -> (Outcome, u64) + Sync;
+
 /// A protocol with its small inputs. `run` returns what came of it and the bytes of either party.
 struct Case {
     name: String,
-    run: Box<dyn Fn(&Network) -> (Outcome, u64) + Sync>,
+    run: Box<Run>,
 }
 
 fn judged<T>(results: (Result<T>, Result<T>), judge: impl FnOnce(T, T) -> Outcome) -> Outcome {
