@@ -6,7 +6,7 @@
 //! alone, unless `AWS_ALLOW_HTTP` says otherwise.
 //!
 //! Every range is asked for under the condition that the object is the one that was opened. What is read from
-//! place to place goes through a cache of [`PIECES_KEPT`] pieces; what is read from start to end is fetched a
+//! place to place goes through a cache of `PIECES_KEPT` pieces; what is read from start to end is fetched a
 //! piece ahead. An object appears whole or not at all: parts that are not completed are no object.
 
 use crate::fault::{Error, Result};

@@ -185,7 +185,7 @@ pub fn measure(channel: &mut Channel) -> Result<Link> {
     const MEASURINGS: usize = 8;
     const MEASURED: usize = 1 << 26;
     /// From the first question to the last.
-    const PATIENCE: Duration = Duration::from_secs(300);
+    const MEASURING: Duration = Duration::from_secs(300);
     let mut piece = vec![0u8; FIRST];
     if channel.party() == Party::Second {
         let (mut left, begun) = (MEASURED, std::time::Instant::now());
@@ -193,7 +193,7 @@ pub fn measure(channel: &mut Channel) -> Result<Link> {
             let wanted = usize::try_from(channel.recv_u64()?).unwrap_or(usize::MAX);
             match wanted {
                 0 => return Ok(Link { megabits: f64::INFINITY, round_trip: Duration::ZERO }),
-                _ if asked == MEASURINGS || begun.elapsed() > PATIENCE => break,
+                _ if asked == MEASURINGS || begun.elapsed() > MEASURING => break,
                 1 => channel.send_u64(0)?,
                 _ if wanted <= MOST.min(left) => {
                     left -= wanted;
