@@ -643,7 +643,7 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
     // What does not fit is said before connecting.
     bench.write("twice.csv", "email,income\na@example.com,1\nA@example.com,2\n");
     let lt32 = ["--reveal", "shares", "--eval", "lt32", "--aggregate", "count"];
-    let give = |column: &'static str| [&lt32[..], &["--give", column]].concat();
+    let give = |column: &'static str| [&lt32[..], &["--give", column, "--result-to-owner"]].concat();
     let cases: [(&str, i32, &[&str], &str); 7] = [
         ("shop.csv", 2, &["--reveal", "shares"], "--eval"),
         ("shop.csv", 2, &["--eval", "lt32", "--aggregate", "count"], "shares"),

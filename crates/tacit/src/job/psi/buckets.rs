@@ -72,7 +72,7 @@ pub(super) const OVERFLOW_BITS: u32 = 43;
 const RECORD_HELD: u64 = 96;
 /// Bytes that a run holds beside that and a run of its bucket's size, from the peaks of runs in 2 to 64 buckets:
 /// what the bucket before gave back to the process and not to the system, and what files are read through.
-const RUN_HELD: u64 = 14 << 20;
+const RUN_HELD: u64 = 24 << 20;
 /// Where both sides say that they are, in this order.
 const SETTLED: &[u8; 4] = b"plan";
 const SPREAD: &[u8; 4] = b"here";
