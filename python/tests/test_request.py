@@ -99,7 +99,9 @@ def test_a_run_by_its_terms_leaves_a_record_signed_by_both(town: Town) -> None:
     done = town.session.request("match", town.path, "mail", accept=accept)
     assert done.matches == 10 and done.signed_by_both
     assert polars.DataFrame(done)["mail"].to_list() == [f"USER{at}@example.com" for at in range(30, 40)]
-    assert "alice (service) has 40 distinct keys (rounded up to two digits), bob (client) has 20" in str(seen[0])
+    assert "alice (service) has 40 distinct keys (rounded up to two digits), bob (client) has 20" in str(
+        seen[0]
+    )
     assert done.records == str(town.folder / "bob.records")
     town.audit(done.records, "--run", done.run, "--input", str(town.path))
     town.audit(done.records, "--against", str(town.folder / "state/records"))
