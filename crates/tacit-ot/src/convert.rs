@@ -53,6 +53,7 @@ impl<C> CotToRot<C> {
             transcript.append("session", &channel.session_id().0);
             transcript.append_u64("sender", (sender == Party::Second) as u64);
             transcript.append_u64("instance", channel.next_instance());
+            // proof: kos 6.1
             Mitccrh::new(transcript.challenge_block("mitccrh start"))
         });
         (&mut self.cot, hash, first)

@@ -787,6 +787,7 @@ pub(crate) fn check_proofs(
         next = position + 1;
         matches.push(*element);
     }
+    // proof: vole-psi 2.10, 3.5
     if !bool::from(proven) {
         return cheated("a match without proof");
     }

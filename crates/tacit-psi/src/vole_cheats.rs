@@ -123,6 +123,8 @@ fn overfull(shape: clustered::Shape, keys: &[Block], values: &[Block]) -> Vec<Bl
 
 /// A receiver that announced few elements and solves for as many of 1,000 as it can: one a slot, so exactly as
 /// many as it announced, where a store with spare slots gave 13 for one and 94 for 40.
+///
+/// proof: vole-psi 3.3, 5.1
 #[test]
 fn a_receiver_of_a_small_set_encodes_no_more_than_it_announced() {
     let all = set(0..1000);
@@ -141,6 +143,8 @@ fn a_receiver_of_a_small_set_encodes_no_more_than_it_announced() {
 
 /// With values of few bits the overfitting beyond one element a slot shows: the count of elements that
 /// decode right by chance, against the bound.
+///
+/// proof: vole-psi 3.3
 #[test]
 fn overfitting_in_a_small_field_obeys_the_bound() {
     let mut prg = Prg::from_seed(Block::new(8));
@@ -232,6 +236,7 @@ fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome>
     received
 }
 
+/// proof: vole-psi 2.8
 #[test]
 fn a_sender_of_garbage_is_refused_or_matches_nothing() {
     assert_eq!(against_sender(|_| ()).unwrap().matches.unwrap(), (30..40).collect::<Vec<u32>>());
@@ -269,6 +274,7 @@ fn a_sender_of_garbage_is_refused_or_matches_nothing() {
     }
 }
 
+/// proof: vole-psi 2.6
 #[test]
 fn a_coin_that_is_not_the_one_committed_to_is_caught() {
     for wrong in [false, true] {
@@ -295,6 +301,8 @@ fn a_coin_that_is_not_the_one_committed_to_is_caught() {
 /// A sender that waits for the salt and then tries commitments, to find an H that suits it: one in which an
 /// element of the receiver's has a value that begins with zeros. Were H to take the commitment, 64 tries would
 /// bring six zeros. Now all tries give the one H that the salt gave, whatever the protocol is for.
+///
+/// proof: vole-psi 2.2, 4.4
 #[test]
 fn a_sender_that_saw_the_salt_cannot_choose_h() {
     let base = base::default();
@@ -371,6 +379,7 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
     sender
 }
 
+/// proof: vole-psi 2.10, 3.5
 #[test]
 fn a_receiver_cannot_make_the_sender_accept_a_false_match() {
     assert_eq!(against_prover(|_, _| ()).unwrap().matches.unwrap(), (0..20).collect::<Vec<u32>>());

@@ -203,6 +203,7 @@ impl Parameters {
     /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most
     /// -40, less log2 of the runs that share it.
     pub fn statistical_error_log2(&self) -> f64 {
+        // proof: vole-psi 7.1
         let (n, m) = (self.receiver as f64, self.sender as f64);
         let events = [
             self.shape.failure_log2().exp2(),
@@ -217,6 +218,7 @@ impl Parameters {
     /// for 2^-40: of q random values of H, some n' are met by one of 2^(128·m) stores with probability at
     /// most C(q, n')·2^((m − n')·128).
     pub fn encodable(&self, log2_queries: f64) -> u64 {
+        // proof: vole-psi 3.3
         paxos::encodable(self.shape.slots(), 128, log2_queries, self.runs_log2)
     }
 
@@ -228,6 +230,7 @@ impl Parameters {
     /// the probability E(k + i), several tags the product of theirs, and E falls faster and faster: so the most
     /// that the error leaves room for is one more for each tag, then another one for each, and so on.
     pub fn testable(&self, log2_queries: f64) -> u64 {
+        // proof: vole-psi 4.3
         let bits = self.tag_bits() as f64;
         if log2_queries >= bits {
             return u64::MAX;
@@ -319,6 +322,7 @@ pub fn mark_one_of<E: AsRef<[u8]>>(
     if elements.len() > MAX_ELEMENTS {
         return Err(Error::TooManyElements { count: elements.len() as u64, allowed: MAX_ELEMENTS as u64 });
     }
+    // proof: vole-psi 2.1
     let mine = Hello::new(MAGIC, elements.len(), options);
     let theirs = mine.exchange(channel, NAME, options)?;
     let peer_elements = theirs.elements;
@@ -416,6 +420,7 @@ impl Seeds {
         let mut context = [0; 32];
         transcript.clone().challenge_bytes("coin", &mut context);
         let mut salt = [0; 32];
+        // proof: vole-psi 2.2
         if receives {
             prg.fill_bytes(&mut salt);
             channel.send(&salt)?;
@@ -449,6 +454,7 @@ impl Seeds {
     /// Step 3, after the store's last slot: both coins, and Ho's key from them.
     fn exchange_coins(self, channel: &mut Channel, prg: &mut Prg) -> Result<TagHash> {
         let Seeds { mut transcript, context, coin, .. } = self;
+        // proof: vole-psi 2.5, 2.6
         let (mut receivers, mut senders) = ([0; 32], [0; 32]);
         match coin {
             Coin::Mine(mine, opening) => {
@@ -691,6 +697,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         loop {
             let len = size.min(slots - start);
             let masked = &mut u[..len];
+            // proof: vole-psi 2.3, 2.4
             vole.extend(self.channel, masked, &mut w[..len])?;
             for part in masked.chunks_mut(CHUNK) {
                 store.mask(self.prg, part)?;
@@ -804,6 +811,7 @@ struct Finish<'r, 'a> {
 impl Finish<'_, '_> {
     /// Step 4's message: how many tags have each prefix, then the rests in ascending order.
     fn send_tags(&mut self, tags: &Tags) -> Result<()> {
+        // proof: vole-psi 2.7, 3.4
         // Two elements with one tag: their digests are equal, so the elements are.
         if tags.tags.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Error::DuplicateElement);
@@ -847,6 +855,7 @@ impl Finish<'_, '_> {
                 (self.progress)(Phase::Compare, start as u64, count as u64);
             }
         }
+        // proof: vole-psi 2.8
         if !ascend {
             return cheated("the tags do not ascend");
         }

@@ -43,6 +43,7 @@ pub(super) fn sender_seeds(
     base: &dyn BaseOt,
     prg: &mut Prg,
 ) -> Result<(Block, Rest<Block>)> {
+    // proof: kos 2.1
     let choices = BitVec::random(COLUMNS, prg);
     Ok((delta_from(&choices), base.begin_receive(channel, prg, &choices)?))
 }

@@ -52,6 +52,7 @@ use tacit_net::{Channel, Party, Recording};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Blocks of 128 OTs in a batch, the sacrificed one included.
+// proof: kos 7.1
 const BATCH: usize = 512;
 /// Batches that the receiver runs ahead of their challenges. Both sides' order of messages depends on it.
 const WINDOW: usize = 4;
@@ -114,6 +115,7 @@ impl History {
 
     /// Takes in what determined the seeds.
     pub(super) fn bind(mut self, seeds: &Binding) -> Self {
+        // proof: kos 5.2
         self.0.append("seeds", seeds);
         self
     }
@@ -138,6 +140,7 @@ impl History {
 
     /// χ once U is fixed.
     pub(super) fn challenge(&mut self, u: &[Block]) -> Block {
+        // proof: kos 5.1
         self.0.append_blocks("U", u);
         self.0.challenge_block("weights")
     }
@@ -330,6 +333,7 @@ impl KosSender {
         rows: &mut dyn Rows,
     ) -> Result<()> {
         let (data, start) = (batch_blocks(n, batch), batch * (BATCH - 1) * 128);
+        // proof: kos 2.3
         let challenge = self.prg.block();
         weights(challenge, data, &mut self.weights);
         let mut sums = ColumnSums::new(KAPPA);
@@ -356,6 +360,7 @@ impl KosSender {
         let KosSender { cote, hashes, spent, .. } = self;
         let hashes = &mut hashes[batch % WINDOW];
         let (x, delta) = (answer[0], cote.delta());
+        // proof: kos 2.5, 2.6
         let result = spent.settle("kos", || {
             let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
                 wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))
@@ -575,6 +580,7 @@ impl KosReceiver {
         let t = &mut self.kept[slot];
         choices.fill(start / 128, &mut self.prg, &mut t[..data]);
         // The sacrificed OTs' choices.
+        // proof: kos 2.2, 4.2
         t[data] = self.prg.block();
         for at in (0..data + 1).step_by(TILE) {
             let len = (data + 1 - at).min(TILE);
@@ -598,6 +604,7 @@ impl KosReceiver {
         let t = &self.kept[slot];
         let mut sums = ColumnSums::new(KAPPA);
         sums.add(t, self.stride, &self.weights);
+        // proof: kos 2.4
         let answer = sums.finish();
         channel.send_blocks(&answer)?;
         Ok(answer)

@@ -101,6 +101,7 @@ fn assert_cheated(result: Result<()>) {
 const FLIPS: [[Option<usize>; 2]; 4] =
     [[Some(0), None], [Some(SAID - 1), None], [None, Some(0)], [None, Some(SAID - 1)]];
 
+/// proof: kos 5.2
 #[test]
 fn a_bit_of_the_base_ots_changes_the_challenge() {
     let begun = |flips| {
@@ -132,6 +133,7 @@ fn a_bit_of_the_base_ots_changes_the_challenge() {
     }
 }
 
+/// proof: kos 5.2
 #[test]
 fn a_bit_of_the_random_ots_or_of_their_setup_changes_the_challenge() {
     let from_rot = |flips, before: [[u8; 32]; 2]| {
@@ -150,6 +152,7 @@ fn a_bit_of_the_random_ots_or_of_their_setup_changes_the_challenge() {
     assert_cheated(from_rot([None; 2], [[5; 32], other]));
 }
 
+/// proof: kos 5.2
 #[test]
 fn a_bit_of_what_the_caller_binds_changes_the_challenge() {
     let from_seeds = |made: [[u8; 32]; 2]| {

@@ -171,6 +171,7 @@ fn honest_script_passes_kos() {
     assert_eq!(Tally::of(20, |run| kos_run(10 * run, &[], run % 2 == 1)).won, 20);
 }
 
+/// proof: kos 2.5, 3.1
 #[test]
 fn kos_catches_wrong_columns_as_analysed() {
     const RUNS: u64 = 1000;
@@ -293,6 +294,8 @@ fn outcome(protocol: &'static str, results: &[Result<()>]) -> Outcome {
 
 /// Eight streams of one setup guess three bits of Δ in all eight ways at the same time. One of the guesses is
 /// right, and it must not pass more often than the single guess of a single stream.
+///
+/// proof: kos 2.6, 3.4
 #[test]
 fn streams_of_one_setup_have_the_guesses_of_one_stream() {
     let choices = vec![Block::new(7); LEN];
@@ -441,6 +444,8 @@ fn a_peer_that_leaves_leaves_nothing() {
 /// The choice bits stay hidden in what the receiver sends: equal seeds and different choices differ only
 /// under a pad that the sender lacks. Here: every Δ_i·u_i but one column's is what the sender can take off,
 /// and x is masked.
+///
+/// proof: kos 4.2
 #[test]
 fn the_answer_is_masked() {
     let mut seen = Vec::new();

@@ -122,6 +122,7 @@ impl Shape {
     /// The shape of one slot a key and no other: a polynomial, for sets of a thousand keys or so. Every set of
     /// distinct keys has its table.
     pub fn dense_for(keys: usize) -> Result<Self> {
+        // proof: vole-psi 5.1
         if keys > MAX_DENSE {
             return Err(Error::TooManyElements { count: keys as u64, allowed: MAX_DENSE as u64 });
         }
@@ -354,6 +355,7 @@ impl Binned {
             hash::ccr_into(keys, hashed);
             for ((key, value), hashed) in keys.iter().zip(values).zip(hashed.iter()) {
                 let bin = shape.bin(*hashed);
+                // proof: vole-psi 3.6
                 if self.lens[bin] == self.room {
                     return false;
                 }
@@ -429,6 +431,7 @@ impl Store<Block> for Shape {
     }
 
     fn failure_log2(&self) -> f64 {
+        // proof: vole-psi 5.2
         if self.is_dense() {
             return f64::NEG_INFINITY;
         }

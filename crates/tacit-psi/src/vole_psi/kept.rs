@@ -84,6 +84,7 @@ impl Kept {
         if self.fits.is_some() {
             return;
         }
+        // proof: vole-psi 6.2
         let (sealer, length) = (Sealer::new(STREAM), self.layout.sealed());
         let places = self.texts.len() / length;
         let mut fits = Zeroizing::new(Vec::with_capacity(places));

@@ -417,6 +417,7 @@ pub fn collect_one_of<E: AsRef<[u8]>>(
         let (mut rest, tags) = party.tags(sums)?;
         let found = rest.compare(&tags)?;
         let layout = agreed.gets.clone().ok_or(NOT_GIVEN)?;
+        // proof: vole-psi 2.9
         let mut kept = Kept::receive(rest.channel, layout, rest.parameters.sender, &tags, found)?;
         if let Some(gives) = &agreed.gives {
             kept.check();
@@ -709,6 +710,7 @@ fn open_proven(channel: &mut Channel, layout: Layout, parameters: Parameters, ta
         let mut texts: Vec<_> = piece.chunks_exact_mut(length).collect();
         let fits = sealer.open(&Zeroizing::new(keys), &mut texts);
         // The other side knows what it sent, so an end here tells it nothing.
+        // proof: vole-psi 2.10, 6.3
         if !kept.push(piece, fits.iter().all(|fits| *fits)) {
             return malformed("a match without proof, or with cells that are no rows");
         }

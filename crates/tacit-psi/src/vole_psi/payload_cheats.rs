@@ -138,6 +138,7 @@ fn an_honest_script_gives_what_is_asked_for() {
 
 /// A ciphertext that is garbage on a common element is no match and no abort: the giver sees nothing of it,
 /// and the asker is told. On any other element it is not even noticed.
+/// proof: vole-psi 6.2
 #[test]
 fn garbage_is_no_match_and_no_abort() {
     for bit in [0, 7, 8 * 13, 8 * 28] {
@@ -454,6 +455,8 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
 
 /// Of a hundred tries to pass an element that the receiver does not have for common, or other cells under a
 /// mark, none succeeds: the bound is 2^-128 a try for cells of one block.
+///
+/// proof: vole-psi 2.10, 6.3
 #[test]
 fn a_receiver_cannot_return_rows_of_elements_that_it_does_not_have() {
     let honest = against_exchanger(|_, _| ()).unwrap();

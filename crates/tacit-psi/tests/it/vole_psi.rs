@@ -245,6 +245,7 @@ fn lengths_depend_on_sizes_alone() {
     }
 }
 
+/// proof: vole-psi 7.1
 #[test]
 fn parameters_give_40_bits() {
     let sizes = [1usize, 2, 100, 2048, 1 << 12, 1 << 16, (1 << 16) + 1, 1 << 20, MAX_ELEMENTS];
@@ -292,6 +293,7 @@ fn log2_choose(log2_q: f64, n: u64) -> f64 {
     log2_q * n as f64 - (1..=n).map(|i| (i as f64).log2()).sum::<f64>()
 }
 
+/// proof: vole-psi 3.3, 4.3
 #[test]
 fn the_bounds_on_cheaters() {
     for (n, queries, most) in [
@@ -341,6 +343,8 @@ fn the_bounds_on_cheaters() {
 }
 
 /// Runs that share one bound keep to it together, up to the most of them, and no run more is admitted.
+///
+/// proof: vole-psi 7.1
 #[test]
 fn many_runs_together_err_as_rarely_as_one() {
     for security in SECURITIES {
