@@ -224,6 +224,7 @@ impl Parameters {
 
     /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most -40.
     pub fn statistical_error_log2(&self) -> f64 {
+        // proof: paxos 5.1
         let (n, m) = (self.receiver as f64, self.sender as f64);
         let events = [
             2f64.powi(-51),                                        // the store is unsolvable (okvs)
@@ -240,6 +241,7 @@ impl Parameters {
     /// Of q random k-bit values of H1, some set of n' is met by one of 2^(m·k) stores with probability at
     /// most C(q, n')·2^((m − n')·k) (2020/193, section 5). The least n' that makes this 2^-40, less one.
     pub fn encodable(&self, log2_queries: f64) -> u64 {
+        // proof: paxos 3.4
         encodable(self.shape.slots(), self.code_dimension(), log2_queries, 0)
     }
 }
@@ -283,6 +285,7 @@ pub fn run<E: AsRef<[u8]>>(
     if elements.len() > MAX_ELEMENTS {
         return Err(Error::TooManyElements { count: elements.len() as u64, allowed: MAX_ELEMENTS as u64 });
     }
+    // proof: paxos 2.1
     let mine = Hello::new(MAGIC, elements.len(), options);
     let theirs = mine.exchange(channel, NAME, options)?;
     let peer_elements = theirs.elements;
@@ -375,6 +378,7 @@ impl Seeds {
         [receiver, sender]: [&Hello; 2],
         parameters: &Parameters,
     ) -> Result<Self> {
+        // proof: paxos 2.2
         let instance = channel.next_instance();
         let mut nonce = [0; 32];
         if receives {
@@ -593,6 +597,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         }
 
         // Step 3.
+        // proof: paxos 2.7
         let dimension = self.parameters.code_dimension();
         let mut words = Zeroizing::new(vec![[Block::ZERO; K]; STEP]);
         self.tags(&digests, &rows, |digests, rows| {
@@ -610,6 +615,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         let oos = OosReceiver::<K, W>::setup(self.channel, self.options.base, code, self.prg)?;
         (self.progress)(Phase::Setup, 1, 1);
         let digests = self.digests();
+        // proof: paxos 2.4
         let store = self.store::<K>(&digests)?;
         let rows = self.transfer(oos, store)?;
         self.tags(&digests, &rows, |_, _| ())
@@ -740,6 +746,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             }
             matching.take(&theirs);
         }
+        // proof: paxos 2.8
         if !ascend {
             return Err(Error::Cheated { protocol: NAME, what: "the tags do not ascend" });
         }
@@ -788,6 +795,7 @@ pub(crate) fn check_proofs(
         matches.push(*element);
     }
     // proof: vole-psi 2.10, 3.5
+    // proof: paxos 2.9
     if !bool::from(proven) {
         return cheated("a match without proof");
     }

@@ -90,6 +90,8 @@ fn run_with_wrong_columns(columns: usize, seed: u64) -> (Result<Vec<u32>>, Resul
 }
 
 /// A receiver whose U is wrong in c columns passes when Δ is zero in all of them, which has probability 2^-c.
+///
+/// proof: paxos 2.6
 #[test]
 fn a_receiver_with_inconsistent_columns_is_caught() {
     for (columns, runs, caught_at_least, caught_at_most) in
@@ -118,6 +120,8 @@ fn a_receiver_with_inconsistent_columns_is_caught() {
 
 /// A receiver that encodes as many elements as its store has independent equations: it learns these and no
 /// more.
+///
+/// proof: paxos 3.4
 #[test]
 fn a_receiver_that_encodes_more_than_it_announced_gains_no_more_than_the_bound() {
     let (announced, wanted) = (set(0..50), set(0..800));
@@ -194,6 +198,7 @@ fn against_sender(tamper: impl FnOnce(&mut Vec<[u8; 32]>) + Send) -> Result<Outc
     received
 }
 
+/// proof: paxos 2.8
 #[test]
 fn a_sender_of_garbage_is_refused_or_matches_nothing() {
     assert_eq!(against_sender(|_| ()).unwrap().matches.unwrap(), (30..40).collect::<Vec<u32>>());
@@ -256,6 +261,7 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
     sender
 }
 
+/// proof: paxos 2.9
 #[test]
 fn a_receiver_cannot_make_the_sender_accept_a_false_match() {
     assert_eq!(against_prover(|_, _| ()).unwrap().matches.unwrap(), (0..20).collect::<Vec<u32>>());

@@ -87,7 +87,7 @@ use zeroize::Zeroizing;
 pub const NAME: &str = "vole";
 /// log2 of the most runs that share one error bound.
 pub const MAX_RUNS_LOG2: u32 = 12;
-const MAGIC: [u8; 16] = *b"tacit-psi vole-6";
+const MAGIC: [u8; 16] = *b"tacit-psi vole-7";
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
 /// Slots received at a time.

@@ -102,6 +102,7 @@ impl MatrixCode {
 
     /// [12·N, 7·(N − 31), ≥ 128] for an outer length N from 32 to 128; N = 64 gives [768, 231].
     pub fn concatenated(outer_length: usize) -> Self {
+        // proof: paxos 5.2
         assert!((32..=128).contains(&outer_length), "the outer length is 32 to 128");
         let outer_dimension = outer_length - 31;
         let mut generator = Vec::with_capacity(7 * outer_dimension);

@@ -101,6 +101,7 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
         prg: &mut Prg,
     ) -> Result<Self> {
         fits::<K, W>(&*code)?;
+        // proof: paxos 2.3
         let mut rot = CotToRot::new(KosReceiver::setup(channel, base, prg)?);
         let mut seeds = scratch(code.length());
         let choices = rot.extend(channel, &mut seeds)?;
@@ -198,6 +199,7 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
         mut rows: &mut [[Block; W]],
     ) -> Result<()> {
         let n = self.code.length();
+        // proof: paxos 2.5
         let challenge = self.prg.block();
         weights(challenge, data, &mut self.weights);
         let mut sums = ColumnSums::new(n);
@@ -226,6 +228,7 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
         self.code.encode_columns(x, 1, 1, &mut code);
         let OosSender { delta, hashes, spent, .. } = self;
         let hashes = &mut hashes[batch % WINDOW];
+        // proof: paxos 2.6
         let result = spent.settle("oos", || {
             let mut wrong = Block::ZERO;
             for i in 0..n {

@@ -38,18 +38,19 @@
 
 use super::Setup;
 use super::columns::{Scratch, masked_into, scratch, stride_for, xor_into};
-use super::iknp::{COLUMNS, Pairs, TILE, receiver_seeds, sender_seeds};
+use super::iknp::{COLUMNS, Choices, Pairs, TILE, receiver_seeds, sender_seeds};
 use super::kos::{Binding, History, binding, require_malicious, weights};
 use crate::spent::Spent;
-use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
+use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Error, Result, Security};
 use core::ops::Range;
-use tacit_crypto::{Block, KAPPA, Prg, gf128::ColumnSums, transpose::columns_to_rows};
+use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transpose::columns_to_rows};
 use tacit_net::{Channel, Recording};
 use zeroize::{Zeroize, Zeroizing};
 
 /// The protocol's short name.
 pub const NAME: &str = "softspoken";
 /// Bits of Δ in a group.
+// proof: softspoken 5.1
 const DEPTH: usize = 4;
 const GROUPS: usize = COLUMNS.div_ceil(DEPTH);
 /// Two sums for each level of each tree but the first.
@@ -200,6 +201,7 @@ impl SoftSender {
         prg: &mut Prg,
         security: Security,
     ) -> Result<Setup<Self>> {
+        // proof: softspoken 2.1
         let history = Check::begin(channel, base, security, true)?;
         let mut passed = Recording::new(channel);
         let (delta, rest) = channel.record(&mut passed, |channel| sender_seeds(channel, base, prg))?;
@@ -274,6 +276,7 @@ impl SoftSender {
                 let mut answer = [Block::ZERO; KAPPA];
                 channel.recv_blocks(&mut answer)?;
                 let (x, delta) = (answer[0], *self.delta);
+                // proof: softspoken 2.4
                 self.spent.settle(NAME, || {
                     let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
                         wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))
@@ -344,6 +347,7 @@ impl SoftReceiver {
 
     /// Step 1, once; gives the corrections that are to be sent.
     fn open(&mut self) -> Vec<Block> {
+        // proof: softspoken 2.2
         let mut corrections = Vec::with_capacity(CORRECTIONS);
         for columns in groups() {
             let leaves = tree(&self.seeds[columns.clone()], &mut corrections);
@@ -375,7 +379,7 @@ impl SoftReceiver {
         }
     }
 
-    fn run(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+    fn run(&mut self, channel: &mut Channel, choices: &Choices<'_>, out: &mut [Block]) -> Result<()> {
         if self.groups.is_empty() {
             let corrections = self.open();
             self.check.corrected(&corrections);
@@ -385,7 +389,9 @@ impl SoftReceiver {
         let mut all = Vec::new();
         for (start, data, more) in self.check.batches(n) {
             let len = data + more;
-            self.prg.fill_blocks(&mut self.t[..len]);
+            // proof: softspoken 2.3
+            choices.fill(start / 128, &mut self.prg, &mut self.t[..data]);
+            self.prg.fill_blocks(&mut self.t[data..len]);
             self.tile(len);
             let u = &self.u[..GROUPS * len];
             channel.send_blocks(u)?;
@@ -403,6 +409,13 @@ impl SoftReceiver {
         channel.flush()?;
         Ok(())
     }
+
+    fn extend_by(&mut self, channel: &mut Channel, choices: &Choices<'_>, out: &mut [Block]) -> Result<()> {
+        self.spent.check(NAME)?;
+        let result = self.run(channel, choices, out);
+        let result = self.spent.record(NAME, result);
+        result.inspect_err(|_| out.zeroize())
+    }
 }
 
 impl CotReceiver for SoftReceiver {
@@ -411,10 +424,16 @@ impl CotReceiver for SoftReceiver {
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        self.spent.check(NAME)?;
-        let result = self.run(channel, out);
-        let result = self.spent.record(NAME, result);
-        result.inspect_err(|_| out.zeroize())
+        self.extend_by(channel, &Choices::Random, out)
+    }
+}
+
+impl ChosenCotReceiver for SoftReceiver {
+    fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
+        if choices.len() != out.len() {
+            return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
+        }
+        self.extend_by(channel, &Choices::Chosen(choices), out)
     }
 }
 

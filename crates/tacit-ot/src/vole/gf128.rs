@@ -12,6 +12,10 @@
 //! bit of y), one correction a tree, and the check of `spcot` with its weights times y. A receiver's bits
 //! may differ from those of a y for no bit: any 128 choice bits are a y.
 //!
+//! A receiver that chose y could choose one for which Δ ↦ σ(Δ) + y·Δ has rank 64 (X^64), and find Δ by 2^64
+//! decryptions from the leaf's hash. So the sender adds a public random shift to every tree's value, of the seed
+//! that it sends once all choices are fixed.
+//!
 //! What differs is the code: [`ScaledAccumulate`], as no binary matrix withstands noise of so many bits.
 //! t = 424 noisy positions: with random values a linear test that meets the fraction 0.20 of all positions
 //! has bias 0.8^424 < 2^-136. Projections to GF(2) do not make the noise lighter here, as a projection of
@@ -27,7 +31,7 @@ use crate::silent::tree::opening::{CheckMessage, DIGEST, fold_powers};
 use crate::silent::tree::spcot;
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Buffer, Prg};
+use tacit_crypto::{BitVec, Block, Buffer, Prg, gf128};
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
@@ -76,7 +80,7 @@ fn runs(count: usize) -> impl Iterator<Item = usize> {
 
 /// All that the parties must agree on.
 fn context(channel: &mut Channel, security: Security) -> Transcript {
-    let mut context = Transcript::new("tacit silent vole gf128 v3");
+    let mut context = Transcript::new("tacit silent vole gf128 v4");
     context.append("session", &channel.session_id().0);
     context.append_u64("malicious", (security == Security::Malicious) as u64);
     context.append_u64("instance", channel.next_instance());
@@ -147,15 +151,18 @@ impl Gf128Sender {
         let (shape, delta) = (layout.shape, self.source.delta());
         let lens = hashed::cots(self.security, layout, BITS);
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
+        // proof: vole 2.2
         self.source.extend(channel, &mut cots)?;
         let [levels, values, check] = hashed::split(&cots, lens);
         let trees = spcot::send(channel, &mut self.prg, &mut run.expander, delta, shape, levels)?;
         let n = layout.positions();
         let [noise, scratch] = self.space.pieces([n, n]);
-        // c = Σ leaves + our share of y·Δ.
+        // c = Σ leaves + our share of y·Δ, y being shifted.
+        // proof: vole 2.4, 4.3
         let mut corrections = run.leaves(&trees, noise);
-        for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
-            *c ^= fold_powers(values);
+        for ((c, values), shift) in corrections.iter_mut().zip(values.chunks_exact(BITS)).zip(trees.shifts())
+        {
+            *c ^= fold_powers(values) ^ gf128::mul(shift, delta);
         }
         change(&mut corrections);
         channel.send_blocks(&corrections)?;
@@ -163,6 +170,7 @@ impl Gf128Sender {
         if self.security == Security::Malicious {
             run.answer(channel, delta, noise, check)?;
         }
+        // proof: vole 2.9
         ScaledAccumulate::new(run.code, n).encode(noise, scratch, out);
         Ok(())
     }
@@ -195,7 +203,8 @@ impl Gf128Receiver {
         let mut run = Run::join(&mut self.engine, channel, layout, w.len())?;
         trees.receive(channel, levels)?;
         // The choice bits are random, so they are the bits of y; w = v + bit·Δ adds up to the share of y·Δ.
-        let y = Zeroizing::new(BitVec::from_lsbs(values).blocks().to_vec());
+        let mut y = Zeroizing::new(BitVec::from_lsbs(values).blocks().to_vec());
+        y.iter_mut().zip(trees.shifts()).for_each(|(y, shift)| *y ^= shift);
         let mut corrections = Zeroizing::new(vec![Block::ZERO; y.len()]);
         channel.recv_blocks(&mut corrections)?;
         for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
@@ -263,8 +272,11 @@ impl VoleReceiver<Block, Block> for Gf128Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Error, base};
-    use tacit_crypto::gf128;
+    use crate::silent::tree::half::GroupKeys;
+    use crate::silent::tree::spcot::Trees;
+    use crate::{ChosenCotReceiver, Error, base};
+    use tacit_crypto::ggm::{LANES, ccr_keyed};
+    use tacit_crypto::hash::sigma;
     use tacit_net::memory;
 
     const BOTH: [Security; 2] = [Security::SemiHonest, Security::Malicious];
@@ -359,6 +371,7 @@ mod tests {
         }
     }
 
+    /// proof: vole 2.8
     #[test]
     fn a_value_of_another_delta_is_caught_in_every_tree() {
         assert!(!caught(1, |_| ()));
@@ -367,5 +380,71 @@ mod tests {
         }
         // Two wrong corrections that would cancel in a plain sum.
         assert!(caught(500, |c| c[3..5].iter_mut().for_each(|c| *c ^= Block::ONE)));
+    }
+
+    /// What a receiver that chooses the bits of every tree's value has of the noisy leaves: the leaf less Δ, what
+    /// stands at the leaf, and the shift; and the keys that leaves are hashed under.
+    fn chosen(channel: &mut Channel, value: u128) -> (Vec<[Block; 3]>, GroupKeys) {
+        let mut r = receiver(channel, 3, Security::Malicious).unwrap();
+        let layout = hashed::begin(&mut r.engine, channel, FIELD, 9).unwrap();
+        let lens = hashed::cots(Security::Malicious, layout, BITS);
+        let mut bits = BitVec::random(lens.iter().sum(), &mut prg(8));
+        (0..lens[1]).for_each(|i| bits.set(lens[0] + i, value >> (i % BITS) & 1 == 1));
+        let mut cots = vec![Block::ZERO; bits.len()];
+        r.source.extend_chosen(channel, &bits, &mut cots).unwrap();
+        let [levels, values, _] = hashed::split(&cots, lens);
+        let points = layout.points(&mut prg(9));
+        let mut trees = spcot::choose_points(channel, points.clone(), layout.shape, levels).unwrap();
+        let mut run = Run::join(&mut r.engine, channel, layout, 9).unwrap();
+        trees.receive(channel, levels).unwrap();
+        let mut corrections = vec![Block::ZERO; layout.trees()];
+        channel.recv_blocks(&mut corrections).unwrap();
+        for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
+            *c ^= fold_powers(values);
+        }
+        let mut noise = vec![Block::ZERO; layout.positions()];
+        run.punctured_leaves(&trees, &mut corrections, &mut noise);
+        let (shifts, mut found) = (trees.shifts(), Vec::new());
+        for group in 0..layout.shape.groups() {
+            trees.expand(&mut run.expander, group, &mut |tile, leaves| {
+                for lane in 0..LANES {
+                    let tree = tile * LANES + lane;
+                    let at = points[tree] as usize * LANES + lane;
+                    found.push([leaves[at], noise[tile * layout.tile_len() + at], shifts[tree]]);
+                }
+            });
+        }
+        (found, run.leaf)
+    }
+
+    /// For y = X^64 the sum σ(Δ) + y·Δ depends on half of Δ alone, and for each value of that half one decryption
+    /// of what stands at a noisy leaf gives a Δ to try. It must not be what stands there.
+    ///
+    /// proof: vole 4.3
+    #[test]
+    fn no_tree_has_a_value_of_the_receivers_choice() {
+        let value = 1 << 64;
+        let (delta, (found, keys)) = memory::run(
+            |channel| {
+                let mut s = sender(channel, 3, Security::Malicious).unwrap();
+                // The receiver leaves before the check.
+                assert!(s.make(channel, &mut [Block::ZERO; 9], |_| ()).is_err());
+                s.source.delta()
+            },
+            |channel| chosen(channel, value),
+        );
+        let half = Block::new(delta.to_u128() >> 64 << 64);
+        let map = |delta: Block| sigma(delta) ^ gf128::mul(delta, Block::new(value));
+        assert!(map(half) == map(delta), "the map has rank 64");
+        let mut shifts = std::collections::HashSet::new();
+        for (tree, [less, stands, shift]) in found.into_iter().enumerate() {
+            let (cipher, leaf) = (keys.cipher(tree / (8 * LANES)), less ^ delta);
+            let hashed = ccr_keyed(&cipher, leaf);
+            assert!(stands != hashed ^ gf128::mul(delta, Block::new(value)), "tree {tree}");
+            assert!(hashed ^ sigma(leaf) != stands ^ sigma(less) ^ map(half), "tree {tree}");
+            // It is the value with the sender's shift.
+            assert!(stands == hashed ^ gf128::mul(delta, shift ^ Block::new(value)), "tree {tree}");
+            assert!(shifts.insert(shift));
+        }
     }
 }

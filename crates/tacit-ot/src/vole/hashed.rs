@@ -32,7 +32,7 @@ pub(super) struct Run {
     context: Transcript,
     layout: Noise,
     pub expander: HalfTrees,
-    leaf: GroupKeys,
+    pub leaf: GroupKeys,
     /// What the code is drawn from.
     pub code: Block,
 }
@@ -104,6 +104,7 @@ impl Run {
         z: &mut [Block],
         noise: &mut [Block],
     ) -> BitVec {
+        // proof: vole 2.5
         let Run { layout, expander, leaf, .. } = self;
         let tile_len = layout.tile_len();
         let mut noisy = BitVec::zeros(layout.positions());
@@ -160,6 +161,7 @@ impl Run {
         noise: &[Block],
         cots: &[Block],
     ) -> Result<()> {
+        // proof: vole 2.7
         let message = CheckMessage::receive(channel)?;
         let sum = self.weigh(&Weights::new(message.seed, self.layout.shape), noise);
         let value = sum ^ message.sender_mask(delta, cots);
@@ -179,6 +181,7 @@ impl Run {
         noise: &[Block],
         cots: &[Block],
     ) -> Result<()> {
+        // proof: vole 2.6
         let seed = prg.block();
         let weights = Weights::new(seed, self.layout.shape);
         CheckMessage::send(channel, seed, weights.of_values(trees.points(), values), cots)?;

@@ -298,6 +298,7 @@ impl VoleReceiver<u8, Block> for SubfieldReceiver {
 mod tests {
     use super::*;
     use crate::{Error, base};
+    use tacit_crypto::hash::sigma;
     use tacit_net::memory;
 
     #[test]
@@ -315,6 +316,34 @@ mod tests {
         assert!(Subfield::new(3).is_none() && Subfield::new(16).is_none());
     }
 
+    /// The rank of a linear map over GF(2).
+    fn rank(map: impl Fn(Block) -> Block) -> usize {
+        let mut basis: Vec<u128> = Vec::new();
+        for i in 0..128 {
+            let image = map(Block::new(1 << i)).to_u128();
+            let rest = basis.iter().fold(image, |rest, b| rest.min(rest ^ b));
+            if rest != 0 {
+                basis.push(rest);
+                basis.sort_unstable_by(|a, b| b.cmp(a));
+            }
+        }
+        basis.len()
+    }
+
+    /// A receiver chooses the value y of a tree and has the leaf's hash plus y·Δ. For no y of a subfield does
+    /// σ(Δ) + y·Δ tell much less than Δ; for X^64, which is in none, it has half of the bits.
+    ///
+    /// proof: vole 4.4
+    #[test]
+    fn no_value_of_a_subfield_hides_half_of_delta() {
+        let rank_of = |y: Block| rank(|delta| sigma(delta) ^ gf128::mul(delta, y));
+        let field = Subfield::new(8).unwrap();
+        let least = (0..=255).map(|y| rank_of(field.embed(y))).min();
+        assert_eq!(least, Some(126));
+        assert_eq!(rank_of(Block::new(1 << 64)), 64);
+    }
+
+    /// proof: vole 2.8
     #[test]
     fn a_value_of_another_delta_is_caught_and_nothing_comes_out() {
         let field = Subfield::new(4).unwrap();

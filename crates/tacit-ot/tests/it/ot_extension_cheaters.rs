@@ -227,6 +227,7 @@ fn oos_run(code: &Arc<dyn LinearCode>, seed: u64, wrong: &[Wrong]) -> Outcome {
     }
 }
 
+/// proof: paxos 2.6, 3.1
 #[test]
 fn oos_catches_wrong_columns_as_analysed() {
     const RUNS: u64 = 200;

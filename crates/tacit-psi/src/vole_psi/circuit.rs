@@ -69,7 +69,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-8";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-9";
 pub(super) const DOMAIN: &str = "tacit-psi circuit v5";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;

@@ -57,7 +57,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "payload";
-const MAGIC: [u8; 16] = *b"tacit-psi give-6";
+const MAGIC: [u8; 16] = *b"tacit-psi give-7";
 pub(super) const DOMAIN: &str = "tacit-psi payload v3";
 /// Columns that a request names, at most.
 pub const MAX_COLUMNS: usize = 1024;

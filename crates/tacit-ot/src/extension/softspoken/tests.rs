@@ -120,6 +120,8 @@ fn an_honest_receiver_by_hand_passes() {
 }
 
 /// A group's message that is wrong passes if the guess of all its bits of Δ is right: 1 in 16.
+///
+/// proof: softspoken 2.4, 3.2
 #[test]
 fn a_wrong_message_costs_a_guess_of_four_bits() {
     let (mut passed, runs) = (0, 800);
@@ -142,6 +144,8 @@ fn a_wrong_message_costs_a_guess_of_four_bits() {
 
 /// A correction of a tree that does not fit passes if the sender's bit takes the other one: 1 in 2, and tells
 /// that bit; two in a level never do.
+///
+/// proof: softspoken 2.4, 3.1
 #[test]
 fn a_wrong_correction_of_a_tree_costs_a_guess_of_a_bit() {
     let (mut passed, runs) = (0, 200);

@@ -50,6 +50,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// Results of a malicious run of the short form at most. GGM trees take 45 to 65 ns a result more: here as
 /// long as two messages of 4 ms each, which the form spares; from 10^6 on, its factor would fall on slow
 /// links too.
+// proof: silent-ot 7.1
 pub const SHORT: usize = 1 << 17;
 /// Requests below this take all that a run makes and keep the rest for later.
 const SMALL: usize = 1 << 15;
@@ -227,6 +228,7 @@ impl SilentSender {
 
     /// The base correlations of a run, those of its check last.
     fn cots(&mut self, channel: &mut Channel, run: &Run) -> Result<Zeroizing<Vec<Block>>> {
+        // proof: silent-ot 2.1
         let n = run.noise.shape.cots() + check_cots(self.core.config.security);
         let mut cots = Zeroizing::new(vec![Block::ZERO; n]);
         self.source.extend(channel, &mut cots)?;
@@ -240,6 +242,7 @@ impl SilentSender {
         let cots = self.cots(channel, run)?;
         let (level, check) = cots.split_at(run.noise.shape.cots());
         let delta = self.source.delta();
+        // proof: silent-ot 2.2
         let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, run.noise.shape, level)?;
         if self.core.config.security == Security::SemiHonest {
             let noise = expand(&trees, &mut expander, &*code, run.noise, None).0;
@@ -320,12 +323,14 @@ impl SilentReceiver {
             let noise = expand(&trees, &mut expander, &*code, run.noise, None).0;
             return Ok((code, noise));
         }
+        // proof: silent-ot 2.3
         let seed = self.prg.block();
         let weights = Weights::new(seed, run.noise.shape);
         CheckMessage::send(channel, seed, weights.of_leaves(trees.points()), check)?;
         channel.flush()?;
         let (noise, sum) = expand(&trees, &mut expander, &*code, run.noise, Some(&weights));
         let value = sum ^ fold_powers(check);
+        // proof: silent-ot 2.4
         let expected = check_digest(&run.context, self.core.engine.number(), value);
         self.core.engine.receive_digest(channel, &expected)?;
         Ok((code, noise))

@@ -192,6 +192,7 @@ fn spoil(part: Part, at: usize) -> impl Fn(Part, &mut [u8]) + Sync {
     }
 }
 
+/// proof: silent-ot 3.5, 5.4
 #[test]
 fn what_no_guess_helps_is_caught_in_the_short_form() {
     for config in CONFIGS {
@@ -219,6 +220,8 @@ fn what_no_guess_helps_is_caught_in_the_short_form() {
 
 /// A level's sum that the receiver takes or not, and a d of the anchor that counts or not: a guess of one
 /// bit.
+///
+/// proof: silent-ot 5.1, 5.2
 #[test]
 fn guessing_one_bit_of_the_short_form_succeeds_half_of_the_time() {
     const TRIALS: u64 = 36;
@@ -289,6 +292,8 @@ fn every_short_run_has_hashes_and_challenges_of_its_own() {
 }
 
 /// The sender has its trees before it knows that the columns of KOS agree; none of it leaves until then.
+///
+/// proof: silent-ot 3.2
 #[test]
 fn a_receiver_whose_columns_do_not_agree_gets_nothing() {
     for config in CONFIGS {
@@ -343,6 +348,7 @@ fn an_earlier_short_run_cannot_be_played_again() {
     }
 }
 
+/// proof: silent-ot 2.4
 #[test]
 fn a_sender_that_lies_is_caught_and_nothing_comes_out() {
     for config in CONFIGS {
@@ -364,6 +370,8 @@ fn a_sender_that_lies_is_caught_and_nothing_comes_out() {
 
 /// Of half-trees: a bent correction of the last level bends the punctured leaf and its sibling: a sender that
 /// knows their place up to one bit learns that bit, or is caught. Here all but one are told to it.
+///
+/// proof: silent-ot 4.1
 #[test]
 fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
     const TRIALS: u64 = 32;

@@ -6,6 +6,7 @@ use crate::silent::tree::shape::Shape;
 use tacit_crypto::Prg;
 use tacit_crypto::ggm::LANES;
 
+// proof: vole 5.1
 const DEPTHS: core::ops::RangeInclusive<usize> = 8..=20;
 /// What a base correlation costs, in leaves: with it, 10^7 correlations stay below 130 kB.
 const LEAVES_PER_COT: usize = 2000;

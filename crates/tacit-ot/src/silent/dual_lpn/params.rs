@@ -53,6 +53,7 @@ impl Code {
 /// a random nonzero value shrinks the bias of a linear test that meets the fraction d of all positions by 1 −
 /// d·q/(q − 1), and with d = 0.20 136 bits are left at least.
 pub const fn linear_weight(q: usize) -> usize {
+    // proof: vole 5.2
     match q {
         2 => 200,
         4 => 304,

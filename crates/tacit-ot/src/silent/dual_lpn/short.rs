@@ -64,6 +64,7 @@ pub(super) fn send(
     let mut message = trees.bare_message(&setup);
     engine.join(channel, &mut run.context)?;
     let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + KAPPA]);
+    // proof: silent-ot 3.2
     source.extend(channel, &mut cots)?;
     let mut bits = vec![0; shape.cots().div_ceil(8)];
     channel.recv(&mut bits)?;
@@ -75,8 +76,10 @@ pub(super) fn send(
     tpprf::mask(&mut message, level);
     let anchor = Anchor::of_sender(&cots[shape.cots()..], last);
     message.extend(trees.anchoring(last));
+    // proof: silent-ot 3.3
     change(Part::Trees, &mut message);
     channel.send(&message)?;
+    // proof: silent-ot 3.4
     let challenge = challenge(run, &setup, &bits, &message);
     let mut x = trees.x(&challenge);
     change(Part::X, Block::as_bytes_mut(core::slice::from_mut(&mut x)));
@@ -100,6 +103,7 @@ pub(super) fn receive(
     cots: &[Block],
     points: &[u32],
 ) -> Result<(Box<dyn LinearCode>, Buffer)> {
+    // proof: silent-ot 3.1
     let (setup, shape) = (setup(run), run.noise.shape);
     let mut bits = tpprf::choices(points, shape);
     bits.xor_assign(&BitVec::from_lsbs(&cots[..shape.cots()]));
@@ -118,6 +122,7 @@ pub(super) fn receive(
     let received = Received::new(&setup, points, level, trees);
     let (mut noise, claim) = received.expand(&setup, &check, Some(&anchor));
     let v = channel.recv_block()?;
+    // proof: silent-ot 3.5
     engine.settle(|| claim.check(v))?;
     code.absorb(&mut Block::ZERO.clone(), &mut noise);
     Ok((code, noise))

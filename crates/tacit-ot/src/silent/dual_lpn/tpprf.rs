@@ -473,6 +473,8 @@ mod tests {
     use super::*;
 
     /// With weights that it knew, a sender could choose X.
+    ///
+    /// proof: silent-ot 3.4
     #[test]
     fn weights_follow_x() {
         let noise = Code::Linear.noise(1);

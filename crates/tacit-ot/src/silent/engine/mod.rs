@@ -50,6 +50,7 @@ impl Engine {
         sends: bool,
     ) -> Result<(Self, S)> {
         // Along with the base OTs' first message, where theirs cross.
+        // proof: vole 2.1
         let pledge = Pledge::send(channel, &context, prg, sends, protocol)?;
         let source = source(channel)?;
         let seeds = pledge.receive(channel)?;
@@ -86,6 +87,7 @@ impl Engine {
     pub(crate) fn receive_digest(&self, channel: &mut Channel, expected: &[u8; DIGEST]) -> Result<()> {
         let mut digest = [0; DIGEST];
         channel.recv(&mut digest)?;
+        // proof: vole 2.8
         self.settle(|| check_digests(self.protocol, &digest, expected))
     }
 

@@ -250,6 +250,8 @@ mod tests {
 
     /// A party that waits for the other's opening, then tries openings until the joint seed begins with a
     /// zero byte, is refused: whichever it takes, and also the peer's own commitment and opening sent back.
+    ///
+    /// proof: vole 3.5
     #[test]
     fn a_contribution_chosen_after_the_peers_is_refused() {
         for (sends, reflects) in [(true, false), (false, false), (true, true), (false, true)] {

@@ -71,9 +71,16 @@ pub(crate) struct SenderTrees {
     pub(super) shape: Shape,
     pub(super) delta: Block,
     roots: Vec<Block>,
+    #[zeroize(skip)]
+    seed: Block,
 }
 
 impl SenderTrees {
+    /// A public block for each tree, which the receiver learns once its choices are fixed.
+    pub(crate) fn shifts(&self) -> Vec<Block> {
+        shifts(self.seed, self.shape)
+    }
+
     pub(super) fn roots(&self, first: usize, tiles: usize) -> PerTree {
         let mut roots = [Block::ZERO; TREES];
         let n = tiles * LANES;
@@ -109,6 +116,8 @@ pub(crate) struct ReceiverTrees {
     shape: Shape,
     alpha: Vec<u32>,
     keys: Vec<Block>,
+    #[zeroize(skip)]
+    seed: Block,
 }
 
 impl Trees for ReceiverTrees {
@@ -161,7 +170,7 @@ pub(crate) fn send_each(
     channel.send_block(seed)?;
     let roots =
         offsets(seed, shape).enumerate().map(|(p, offset)| offset ^ masked(shape.cot(p, 0))).collect();
-    let trees = SenderTrees { shape, delta, roots };
+    let trees = SenderTrees { shape, delta, roots, seed };
     let mut sums = vec![[Block::ZERO; TREES]; shape.depth];
     let mut message = Vec::with_capacity(TREES * shape.depth);
     let mut unsent = 0;
@@ -200,6 +209,14 @@ fn offsets(seed: Block, shape: Shape) -> impl Iterator<Item = Block> {
     offsets.into_iter()
 }
 
+/// As many blocks of the same stream after the [`offsets`].
+fn shifts(seed: Block, shape: Shape) -> Vec<Block> {
+    let trees = shape.tiles * LANES;
+    let mut all = vec![Block::ZERO; 2 * trees];
+    Prg::from_seed(seed).fill_blocks(&mut all);
+    all.split_off(trees)
+}
+
 /// A uniform point for each tree of `shape`.
 pub(crate) fn points(prg: &mut Prg, shape: Shape) -> Vec<u32> {
     let mut bytes = Zeroizing::new(vec![0u8; shape.tiles * LANES * 4]);
@@ -227,7 +244,8 @@ pub(crate) fn choose_points(
     cots: &[Block],
 ) -> Result<ReceiverTrees> {
     assert_eq!(cots.len(), shape.cots(), "one correlation a level of each tree");
-    let trees = ReceiverTrees { shape, alpha, keys: Vec::new() };
+    // proof: vole 2.3
+    let trees = ReceiverTrees { shape, alpha, keys: Vec::new(), seed: Block::ZERO };
     let mut bits = BitVec::zeros(shape.cots());
     for (i, cot) in cots.iter().enumerate() {
         let (tile, level, lane) = (i / LANES / shape.depth, i / LANES % shape.depth, i % LANES);
@@ -240,6 +258,11 @@ pub(crate) fn choose_points(
 }
 
 impl ReceiverTrees {
+    /// The sender's [`SenderTrees::shifts`]; after [`receive`](Self::receive).
+    pub(crate) fn shifts(&self) -> Vec<Block> {
+        shifts(self.seed, self.shape)
+    }
+
     /// Each tree's secret leaf.
     pub(crate) fn points(&self) -> &[u32] {
         &self.alpha
@@ -298,6 +321,7 @@ impl ReceiverTrees {
     /// Step 5 (a) for the roots; [`receive_group`](Self::receive_group) of every group in turn follows.
     pub(crate) fn receive_seed(&mut self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
         let seed = channel.recv_block()?;
+        self.seed = seed;
         self.keys = cots.to_vec();
         for (p, offset) in offsets(seed, self.shape).enumerate() {
             self.keys[self.shape.cot(p, 0)] ^= offset;
@@ -395,6 +419,8 @@ mod tests {
 
     /// A receiver whose correlations are all equal, and that takes two trees' bits apart, holds two
     /// corrections of equal level sums; without offsets at the roots they differ by Δ.
+    ///
+    /// proof: vole 4.1
     #[test]
     fn equal_correlations_do_not_show_delta() {
         let shape = Shape { tiles: 1, depth: 4 };
