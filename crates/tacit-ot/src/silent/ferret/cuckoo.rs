@@ -72,6 +72,7 @@ impl Buckets {
 
     /// Draws `t` distinct uniform positions and places them; each bucket's leaf.
     pub(crate) fn place(&self, prg: &mut Prg, t: usize) -> Vec<u32> {
+        // proof: ferret 3.5, 5.2
         loop {
             let positions = self.draw(prg, t);
             if let Some(leaves) = self.insert(prg, &positions) {
@@ -229,6 +230,7 @@ mod tests {
         (4..=t).map(|s| term(s).exp2()).sum::<f64>().log2()
     }
 
+    /// proof: ferret 5.2
     #[test]
     fn insertion_fails_with_at_most_two_to_the_minus_forty() {
         assert!(failure_log2(1324, 1986) < -40.0, "{}", failure_log2(1324, 1986));

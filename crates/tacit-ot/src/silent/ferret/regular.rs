@@ -83,6 +83,7 @@ impl<T: Trees> Core<T> {
         self.engine.next();
         let mut context = self.engine.of_run(ROUND);
         self.engine.append_seed(&mut context);
+        // proof: ferret 2.2
         self.rows.advance(context.challenge_block("matrix"));
     }
 
@@ -236,6 +237,7 @@ impl FerretSender {
         config.validate()?;
         let delta = checked_delta(source.delta())?;
         let context = context(config, channel, 0);
+        // proof: ferret 2.1
         let toss = Toss::receive(channel, &context, &mut prg, NAME)?;
         let mut reserve = Buffer::zeros(config.reserve());
         source.extend(channel, &mut reserve)?;
@@ -441,6 +443,7 @@ impl FerretReceiver {
     fn iterate(&mut self, channel: &mut Channel, sink: &mut Cots<'_>) -> Result<()> {
         self.choose(channel)?;
         let expected = self.solve(channel, sink)?;
+        // proof: ferret 3.4
         if expected.is_some() && sink.left() > 0 {
             self.choose(channel)?;
         }
@@ -501,6 +504,7 @@ impl FerretReceiver {
         if self.begun.is_some() {
             self.core.rows.encode_while_waiting(channel, DIGEST, sink)?;
         }
+        // proof: ferret 2.6
         self.core.engine.receive_digest(channel, &expected)
     }
 

@@ -57,6 +57,7 @@ impl SenderCheck {
 
     /// Figure 6, step 8, after all trees: receives x', sends the digest.
     pub(crate) fn answer(self, channel: &mut Channel, delta: Block, cots: &[Block]) -> Result<()> {
+        // proof: ferret 2.5
         let opening = CheckMessage::receive(channel)?;
         channel.send(&self.digest_for(&opening, delta, cots))?;
         channel.flush()?;
@@ -114,6 +115,7 @@ impl ReceiverCheck {
 
     /// Weighs the moments of a group of `tiles` tiles with paths to `alpha`.
     pub(super) fn take(&mut self, tiles: usize, alpha: &[u32; TREES]) {
+        // proof: ferret 2.4
         let Moments { known, lacking } = &mut self.of_group;
         only_of(tiles, known);
         only_of(tiles, lacking);

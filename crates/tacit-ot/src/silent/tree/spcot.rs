@@ -185,6 +185,7 @@ pub(crate) fn send_each(
         }
         message.clear();
         for tile in 0..tiles {
+            // proof: ferret 2.3
             for (level, sums) in sums.iter().enumerate().skip(1) {
                 let lanes = tile * LANES..(tile + 1) * LANES;
                 message.extend(lanes.map(|p| sums[p] ^ masked(shape.cot(first * LANES + p, level))));
@@ -532,6 +533,8 @@ mod tests {
 
     /// At the last level a bent correction bends the path's two children and nothing below, so the moment by
     /// the error times the number of the path's node: whoever knows it passes, and nobody else.
+    ///
+    /// proof: ferret 2.6, 3.2
     #[test]
     fn a_bent_correction_passes_with_the_moment_of_the_right_path_only() {
         assert!(!cheated(bend(&[], &[])), "honest");
@@ -546,6 +549,8 @@ mod tests {
     }
 
     /// At the levels above, it spoils what lies below the sibling too, whatever is claimed for its own level.
+    ///
+    /// proof: ferret 2.6
     #[test]
     fn every_level_of_every_tree_is_checked() {
         for tile in [0, TILES, SHAPE.tiles - 1] {
@@ -642,6 +647,8 @@ mod tests {
 
     /// Guesses of b bits, of one tree or of several, pass in 2^-b of all runs, and in those alone in which
     /// they are right.
+    ///
+    /// proof: ferret 3.3
     #[test]
     fn guesses_of_b_bits_pass_at_two_to_the_minus_b() {
         const RUNS: u128 = 600;

@@ -202,6 +202,8 @@ fn drawn<P: for<'a> Stream<Sink<'a> = Cots<'a>>>(
 
 /// Both parties draw the same, and no iteration, stream or session draws what another has drawn.
 /// Iterations made ahead share their trees' keys, which are those of one batch, and nothing else.
+///
+/// proof: ferret 2.2
 #[test]
 fn every_iteration_has_a_matrix_and_hash_keys_of_its_own() {
     let config = TINY_MALICIOUS;
@@ -323,6 +325,7 @@ fn caught_over(cheater: &Cheater<'_>, seed: u128, n: usize) -> bool {
     }
 }
 
+/// proof: ferret 2.6
 #[test]
 fn a_sender_that_lies_is_caught_and_nothing_is_put_out() {
     assert!(!caught(&HONEST, 1));
@@ -342,6 +345,8 @@ fn a_sender_that_lies_is_caught_and_nothing_is_put_out() {
 /// The selective failure that the functionality grants: a bent correction of the last level bends the
 /// punctured leaf and its sibling, so a sender that knows their place up to one bit learns that bit, or
 /// is caught.
+///
+/// proof: ferret 3.3
 #[test]
 fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
     const RUNS: u128 = 400;
