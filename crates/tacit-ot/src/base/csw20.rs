@@ -114,6 +114,7 @@ impl Receiver {
             answers[i] = own ^ (Block::from_bytes(*challenge) & Block::mask(choice));
         }
         let (response, expected) = response_and_proof(run, z_bytes, &self.message, &answers);
+        // proof: base-ot 5.3
         if !bool::from(expected[..].ct_eq(proof)) {
             return Err(run.cheated("the sender's proof does not fit its challenges"));
         }
@@ -179,6 +180,7 @@ impl Sender {
     pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
         self.run.expect_buffer(out.len())?;
         self.run.expect_len(from_receiver, DIGEST_BYTES)?;
+        // proof: base-ot 5.4
         if !bool::from(self.response[..].ct_eq(from_receiver)) {
             return Err(self.run.cheated("the receiver's response is not the challenges' answer"));
         }

@@ -27,6 +27,7 @@ pub const NAME: &str = "mrr21";
 
 /// Bytes of t, 3κ bits (McQuoid–Rosulek–Roy 2020/1043, section 6.1: the simulator's bad events are collisions
 /// on t).
+// proof: base-ot 6.1
 const T_BYTES: usize = 48;
 /// Bytes of one φ = (s, t).
 const PHI_BYTES: usize = POINT_BYTES + T_BYTES;
@@ -53,6 +54,7 @@ impl Feistel {
         let inputs = r.iter().zip(x.iter()).enumerate();
         let uniform: Zeroizing<Vec<_>> =
             Zeroizing::new(inputs.map(|(i, (r, x))| self.to_group.uniform(i, x as u8, r)).collect());
+        // proof: base-ot 2.2
         let s = y.sub(&Points::from_uniform(&uniform)).encode();
         let mut phi = Vec::with_capacity(x.len() * PHI_BYTES);
         for (i, (s, r)) in s.iter().zip(r.iter()).enumerate() {

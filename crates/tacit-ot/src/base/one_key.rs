@@ -18,6 +18,7 @@ pub(super) struct SenderKey {
 impl SenderKey {
     /// A fresh key for this batch, and the message.
     pub(super) fn draw(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
+        // proof: base-ot 2.1
         let secret = Scalars::random(1, prg);
         let public = Points::mul_base(&secret);
         let message = public.encode().concat();
@@ -31,6 +32,7 @@ impl SenderKey {
 
     /// The pads of this batch, whose hash binds both messages.
     pub(super) fn pads(&self, from_receiver: &[u8]) -> Oracle {
+        // proof: base-ot 2.4, 4.3
         self.run.oracle_over("pad", &[&self.message, from_receiver])
     }
 }

@@ -85,6 +85,7 @@ impl Run {
             DecodeError::Length(_) => self.malformed("its length is not that of the batch"),
             _ => self.malformed("not a canonical group element"),
         })?;
+        // proof: base-ot 2.3
         if bytes.as_chunks::<POINT_BYTES>().0.iter().any(is_identity_encoding) {
             return Err(self.malformed("the group's identity where none may stand"));
         }

@@ -281,6 +281,7 @@ fn element_places(protocol: &str, step: usize, n: usize) -> Vec<usize> {
     }
 }
 
+/// proof: base-ot 2.3
 #[test]
 fn malformed_messages_are_errors_and_leave_no_output() {
     let n = 5;
@@ -292,6 +293,7 @@ fn malformed_messages_are_errors_and_leave_no_output() {
     }
 }
 
+/// proof: base-ot 4.3
 #[test]
 fn a_receiver_that_repeats_its_element_gets_unrelated_messages() {
     // Copying OT 0's element (and its negative) to all OTs is what makes pads equal when a hash forgets the
@@ -347,6 +349,7 @@ fn a_run_s_number_session_and_direction_change_every_message() {
     }
 }
 
+/// proof: base-ot 5.4
 #[test]
 fn csw20_catches_a_receiver_that_does_not_know_a_message_of_every_pair() {
     let n = 80;
@@ -369,6 +372,7 @@ fn csw20_catches_a_receiver_that_does_not_know_a_message_of_every_pair() {
     }
 }
 
+/// proof: base-ot 5.3
 #[test]
 fn csw20_s_selective_failure_shows_the_guessed_bit_and_nothing_else() {
     // The leak that the functionality allows: a wrong challenge at place j aborts exactly the receivers with
