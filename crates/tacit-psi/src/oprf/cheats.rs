@@ -131,6 +131,7 @@ fn a_query_costs_64_bytes_and_what_is_sent_depends_on_the_number_alone() {
     assert!((65_536..100_000).contains(&bytes), "{bytes} bytes");
 }
 
+/// proof: tags 2.3
 #[test]
 fn more_queries_than_are_left_are_refused_on_both_sides_and_not_answered() {
     let published = Large::new(&set(0..3), 300);
@@ -154,6 +155,7 @@ fn more_queries_than_are_left_are_refused_on_both_sides_and_not_answered() {
     assert_eq!((served.unwrap(), found.unwrap()), (10, vec![0, 1, 2]));
 }
 
+/// proof: tags 2.2
 #[test]
 fn another_publication_or_two_clients_are_told_apart() {
     let other = Large::new(&set(0..700), 1 << 12);
@@ -214,6 +216,7 @@ fn honest(blinded: &[Encoding], key: &ServerKey, prg: &mut Prg) -> Evaluated {
     Suite::new(Mode::Verifiable).evaluate(key, blinded, b"", prg).unwrap()
 }
 
+/// proof: tags 2.6
 #[test]
 fn servers_that_cheat_in_any_chunk_are_caught() {
     assert_eq!(against(|_, blinded, key, prg| honest(blinded, key, prg)).unwrap().len(), 600);
@@ -262,6 +265,7 @@ fn servers_that_cheat_in_any_chunk_are_caught() {
     assert!(matches!(said, Err(Error::Cheated { .. })), "{said:?}");
 }
 
+/// proof: tags 2.5
 #[test]
 fn clients_that_send_no_elements_are_caught_and_their_queries_stay_counted() {
     let mut negative = [0xff; 32];

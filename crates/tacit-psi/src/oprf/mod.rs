@@ -92,6 +92,7 @@ fn greet(channel: &mut Channel, digest: &[u8; 32], queries: u64) -> Result<u64> 
     if theirs[..16] != MAGIC {
         return disagreement("the other side runs another protocol or version");
     }
+    // proof: tags 2.2
     if theirs[16..48] != *digest {
         return disagreement("the file of tags is not the server's current publication; fetch it again");
     }
@@ -122,6 +123,7 @@ pub fn serve(
     };
     let queries = greet(channel, &digest, 0)?;
     // Step 2, before anything is answered.
+    // proof: tags 2.3
     let (left, charged) = {
         let mut private = locked();
         let left = private.left(client).min(most);
@@ -183,12 +185,14 @@ pub fn query<E: AsRef<[u8]>>(
             && let Some(chunk) = chunks.next()
         {
             let inputs: Vec<_> = chunk.iter().map(|element| publication.input(element.as_ref())).collect();
+            // proof: tags 2.4
             let blinded = suite.blind(&inputs, prg)?;
             work::done(work::Kind::Asked, inputs.len());
             channel.send(blinded.elements().as_flattened())?;
             channel.flush()?;
             waiting.push_back((inputs, blinded));
         }
+        // proof: tags 2.7
         let Some((inputs, blinded)) = waiting.pop_front() else { return Ok(tags) };
         let mut elements: Vec<Encoding> = vec![[0; POINT_BYTES]; inputs.len()];
         let mut proof = [0; PROOF_BYTES];

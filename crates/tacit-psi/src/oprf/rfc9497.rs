@@ -239,6 +239,7 @@ impl Suite {
         if blinded.len() > MOST {
             return Err(Error::Usage("a batch of the oblivious function has at most 65,535 elements"));
         }
+        // proof: tags 2.5
         let points = decode(blinded)?;
         let (exponent, secret) = self.exponent(key, info)?;
         let evaluated = points.mul_same(&exponent);
@@ -286,6 +287,7 @@ impl Suite {
                 self.verify(&tweaked, theirs, ours, &evaluated.proof)?
             }
         };
+        // proof: tags 2.6
         if !holds {
             return Err(cheated("the proof that one key was used for all elements does not hold"));
         }

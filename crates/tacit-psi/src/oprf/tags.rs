@@ -181,6 +181,7 @@ impl Publication {
 
     /// What the function is asked for: the element, bound to this publication.
     pub fn input(&self, element: &[u8]) -> Zeroizing<Vec<u8>> {
+        // proof: tags 2.1, 3.4
         Zeroizing::new([&b"tacit tags v1"[..], &self.id, element].concat())
     }
 
@@ -197,6 +198,7 @@ impl Publication {
 
 /// Bits of a tag for `count` elements and the queries of a key's lifetime.
 pub fn tag_bits(count: u64, lifetime: u64) -> u32 {
+    // proof: tags 5.1
     RHO as u32 + ceil_log2(count) + ceil_log2(lifetime)
 }
 
