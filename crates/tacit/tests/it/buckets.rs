@@ -98,6 +98,8 @@ fn faults_are_one_line_and_leave_no_file() {
 }
 
 /// A peer whose first message is not what was agreed, and one that opens another coin than its own.
+///
+/// proof: buckets 2.2
 #[test]
 fn a_peer_that_deviates_before_the_first_bucket_is_told_from_a_lost_link() {
     let folder = tempfile::tempdir().unwrap();

@@ -196,6 +196,8 @@ fn ended(ran: &Result<Bucketed>) -> bool {
 
 /// A peer that breaks off in a bucket again and again, to put another set into it each time, gets no further
 /// than the attempts that the bound counts; neither a new process nor its own word changes that.
+///
+/// proof: buckets 2.6
 #[test]
 fn a_bucket_is_begun_three_times_and_not_more() {
     let sides = sides(Security::Malicious);
@@ -229,6 +231,8 @@ fn a_bucket_is_begun_three_times_and_not_more() {
 }
 
 /// A check that fails ends the run for good on the side that made it, and the other side hears so.
+///
+/// proof: buckets 2.7
 #[test]
 fn a_failed_check_ends_the_run_on_the_disk_too() {
     let sides = sides(Security::Malicious);
@@ -274,6 +278,8 @@ fn prepared(side: &Side, key: &FileKey, peer: &str) -> Result<()> {
 }
 
 /// What is kept serves the run that it is of, and no other; a byte that was changed is noticed.
+///
+/// proof: buckets 2.5
 #[test]
 fn what_is_kept_is_of_one_run_and_whole() {
     let mut sides = sides(Security::SemiHonest);

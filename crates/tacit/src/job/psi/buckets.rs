@@ -63,6 +63,7 @@ const PEER_READS: Duration = Duration::from_secs(6 * 3600);
 /// How often a bucket is begun at most.
 pub const ATTEMPTS: u8 = 3;
 /// Logarithm of a power of two that is no less.
+// proof: buckets 5.1
 const ATTEMPTS_LOG2: u32 = 2;
 /// The most buckets of a run.
 pub const MAX_BUCKETS: u64 = 1 << (vole_psi::MAX_RUNS_LOG2 - ATTEMPTS_LOG2);
@@ -357,6 +358,7 @@ pub(super) fn places(plan: &Plan) -> [u64; 2] {
 
 /// How many runs share one bound on errors: every bucket as often as it may be begun.
 pub(super) fn runs_log2(buckets: u64) -> u32 {
+    // proof: buckets 3.4
     buckets.ilog2() + ATTEMPTS_LOG2
 }
 
@@ -365,6 +367,7 @@ pub(super) fn runs_log2(buckets: u64) -> u32 {
 pub(super) fn in_all(one: Tested, outcome: &Outcome, own: u64, buckets: u64, begun: u64) -> Result<Tested> {
     let of = |effort: u32| {
         let each = vole_psi::tested_in_one_of(outcome, own as usize, f64::from(effort), runs_log2(buckets))?;
+        // proof: buckets 3.5
         Ok::<_, Error>(each.saturating_mul(begun))
     };
     Ok(Tested { likely: of(one.effort[0])?, most: of(one.effort[1])?, ..one })
@@ -420,6 +423,7 @@ impl Way<'_> {
         let places = places(&plan);
         local.table.spread(&plan.key, plan.buckets, places[0])?;
         let mut done = local.checkpoint.are_done();
+        // proof: buckets 2.5
         meeting::compare(channel, &mut done, &mut local.checkpoint.begun)?;
         meeting::together(channel, SPREAD)?;
         channel.set_limits(limits);
@@ -479,6 +483,7 @@ impl Way<'_> {
             return Err(self.end(local, End::Attempts, prg));
         }
         let own = local.table.own;
+        // proof: buckets 2.1, 2.2
         let peer = meeting::announce(channel, own)?;
         if peer > self.most_peer_keys {
             let most = self.most_peer_keys;
@@ -493,6 +498,7 @@ impl Way<'_> {
         }
         // A peer that has seen the bucket key and leaves gets another one, as it gets another attempt at a bucket:
         // counted, before it begins.
+        // proof: buckets 2.3
         local.checkpoint.toss(prg)?;
         let plan = meeting::toss(channel, prg, [own, peer], buckets)?;
         local.checkpoint.settle(plan, prg)?;
@@ -559,6 +565,7 @@ impl Way<'_> {
             let local = &mut *guard.0;
             let done = local.checkpoint.are_done().iter().filter(|done| **done).count();
             self.course.at(1, done as u64, plan.buckets);
+            // proof: buckets 2.6
             local.checkpoint.begun[number] += 1;
             local.checkpoint.save(&mut prg)?;
             local.table.bucket(number, places[0], channel.party(), &mut prg)?
@@ -578,6 +585,7 @@ impl Way<'_> {
             runs_log2(plan.buckets),
             &mut |_, _, _| {},
         )?;
+        // proof: buckets 2.7
         if ran.peer_elements != places[1] {
             return Err(Error::Peer(format!(
                 "the peer's bucket has {} keys instead of {}: it announced {} keys and has others",

@@ -48,6 +48,7 @@ mod tests {
         sum.log2()
     }
 
+    /// proof: buckets 3.2
     #[test]
     fn the_bound_is_above_the_exact_tail_and_not_far_above() {
         for (count, buckets) in [(10, 2), (100, 4), (1000, 64), (20_000, 16)] {

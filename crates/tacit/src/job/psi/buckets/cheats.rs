@@ -85,6 +85,7 @@ fn pausing(seed: u64) -> Network {
     Network::new(seed).with_limits(limits)
 }
 
+/// proof: buckets 3.5
 #[test]
 fn a_peer_that_pauses_and_comes_with_another_set_tests_no_more_than_is_told() {
     let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..3));
@@ -108,6 +109,7 @@ fn a_peer_that_pauses_and_comes_with_another_set_tests_no_more_than_is_told() {
     assert_eq!(tested.likely * BUCKETS, once.likely * (BUCKETS + 2));
 }
 
+/// proof: buckets 2.6, 2.7
 #[test]
 fn a_peer_that_cheats_or_comes_too_often_gets_no_further_bucket() {
     let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..5));
@@ -147,6 +149,8 @@ fn a_peer_that_cheats_or_comes_too_often_gets_no_further_bucket() {
 
 /// A peer that leaves in the middle of the toss, and so might wait for a bucket key that suits it: the honest
 /// side tosses three times, with whoever comes, and counts before it begins.
+///
+/// proof: buckets 2.3, 3.2
 #[test]
 fn a_peer_that_leaves_in_the_toss_gets_three_of_them() {
     let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..1));
@@ -170,6 +174,8 @@ fn a_peer_that_leaves_in_the_toss_gets_three_of_them() {
 }
 
 /// The count outlives the process, and a new run in the folder of an old one does not begin it anew.
+///
+/// proof: buckets 2.3
 #[test]
 fn tosses_are_counted_on_the_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -185,6 +191,8 @@ fn tosses_are_counted_on_the_disk() {
 }
 
 /// What is kept of a bucket is as long whatever matched, and gives back the rows that did.
+///
+/// proof: buckets 3.7
 #[test]
 fn a_kept_result_is_as_long_whatever_matched() {
     let key = tacit_store::sealed::FileKey::from_bytes(&[9; 32]).unwrap();

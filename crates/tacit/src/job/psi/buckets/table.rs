@@ -171,6 +171,7 @@ impl Table {
             rows.push(record.row);
             Ok(())
         })?;
+        // proof: buckets 2.4, 3.3
         pad(&mut elements, places, party, prg);
         Ok(Bucket { elements, rows })
     }
