@@ -59,6 +59,7 @@ pub const MOST_ROWS: u64 = 1 << ROWS_LOG2;
 
 /// Bits by which lists of these sizes are ordered: two keys of one list have the same in one of 2^41 runs.
 fn prefix(sizes: [usize; 2]) -> usize {
+    // proof: sorted 5.1
     let pairs: usize = sizes.iter().map(|&size| size * size.saturating_sub(1) / 2).sum();
     RHO + 1 + pairs.max(1).next_power_of_two().ilog2() as usize
 }
@@ -79,6 +80,7 @@ pub fn input_bits(sizes: [usize; 2], reveal: &Reveal<'_>) -> [u64; 2] {
 /// hash: one entry tests two keys if their hashes are equal, and three or more with far more calls.
 pub fn tested_at_most(announced: u64, log2_calls: u32) -> u64 {
     // Pairs with equal hashes among so many keys, 2^(2T−1)/2^128; of each further key as many times fewer.
+    // proof: sorted 3.5
     let (calls, bits) = (f64::from(log2_calls), KEY_BITS as f64);
     let alike = |keys: f64| (keys * calls - (keys - 1.0) * bits - log2_factorial(keys)).exp2();
     let mut tested = announced as f64;
@@ -135,6 +137,7 @@ pub fn aggregate<E: AsRef<[u8]>>(
         ));
     }
     let terms = reveal.terms(me, limits);
+    // proof: sorted 2.1
     let (hellos, peer_terms) = terms.announce(channel, &ANNOUNCED, elements.len(), options)?;
     let peer_elements = hellos[1].elements;
     if elements.is_empty() || peer_elements == 0 {
@@ -149,6 +152,7 @@ pub fn aggregate<E: AsRef<[u8]>>(
     let result = match opened {
         None => None,
         Some(outputs) => match run.layout.read(outputs.iter()) {
+            // proof: sorted 2.5
             None => {
                 let what = "its keys do not ascend strictly, so they are no set";
                 return Err(Error::Cheated { protocol: NAME, what });
@@ -191,6 +195,7 @@ fn toss(
         channel.send(&coin)?;
         channel.recv(&mut other)?;
         channel.recv(&mut opening.0)?;
+        // proof: sorted 2.2
         if !verify(&context, &other, &commitment, &opening) {
             let what = "a coin that is not the one committed to";
             return Err(Error::Cheated { protocol: NAME, what });
@@ -241,6 +246,7 @@ impl Run {
         if keys.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return Err(Error::DuplicateElement);
         }
+        // proof: sorted 2.3
         let order = |key: u128| key >> (KEY_BITS - self.layout.prefix);
         if keys.windows(2).any(|pair| order(pair[0].0) == order(pair[1].0)) {
             return Err(Error::Indistinct);

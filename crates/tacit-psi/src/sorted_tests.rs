@@ -71,6 +71,7 @@ fn entries(sizes: [usize; 2], common: usize, prg: &mut Prg) -> [Entries; 2] {
     })
 }
 
+/// proof: sorted 3.3
 #[test]
 fn the_circuit_is_a_join_at_all_sizes() {
     let mut prg = Prg::from_seed(tacit_crypto::Block::new(1));
@@ -117,6 +118,8 @@ fn the_circuit_adds_up_what_is_within_bounds() {
 
 /// A cheating owner enters any bits: numbers above the most are not added and do not count, and no sum of rows
 /// or numbers wraps around.
+///
+/// proof: sorted 3.4
 #[test]
 fn what_an_owner_enters_is_within_bounds_or_does_not_count() {
     let mut prg = Prg::from_seed(tacit_crypto::Block::new(8));
@@ -192,6 +195,8 @@ fn cheat(
 }
 
 /// What is no set is refused, and the refusal is the same bits whatever the other side has.
+///
+/// proof: sorted 2.5, 3.2
 #[test]
 fn what_is_no_set_is_refused_without_a_word_on_the_other_side() {
     let mut prg = Prg::from_seed(tacit_crypto::Block::new(2));
@@ -348,6 +353,7 @@ fn large_sets_give_what_a_join_gives() {
     }
 }
 
+/// proof: sorted 2.5
 #[test]
 fn a_peer_whose_list_is_no_set_has_cheated() {
     let run = |cheats: bool| {
@@ -377,6 +383,7 @@ fn a_peer_whose_list_is_no_set_has_cheated() {
     assert!(matches!(run(true), Err(Error::Cheated { protocol: NAME, .. })));
 }
 
+/// proof: sorted 2.2
 #[test]
 fn a_coin_other_than_the_one_committed_to_is_caught() {
     let (caught, ()) = memory::run(
@@ -407,6 +414,7 @@ fn a_coin_other_than_the_one_committed_to_is_caught() {
     assert!(matches!(caught, Some(Error::Cheated { protocol: NAME, .. })));
 }
 
+/// proof: sorted 3.5
 #[test]
 fn own_faults_and_bounds() {
     let run = |first: &[u64], second: &[u64], terms| {

@@ -247,6 +247,7 @@ pub(crate) struct Aggregation {
 
 impl Aggregation {
     pub(crate) fn new(layout: Layout) -> Self {
+        // proof: sorted 2.4
         let (network, order) = network(layout.sizes);
         let mut widths = vec![layout.matches_bits()];
         if layout.adds_up() {
