@@ -55,6 +55,7 @@ const SLOT: usize = 8 + 32;
 /// Where the copies of the position stand: in blocks of the disk of their own.
 const SLOTS: [u64; 2] = [4096, 8192];
 const CHUNKS: u64 = 12_288;
+// proof: pools 5.1
 const MOST: u64 = 1 << 40;
 const PURPOSE: Purpose = Purpose {
     sealing: "tacit 1 pool: sealing",
@@ -305,6 +306,7 @@ impl<'a, W: Write + Seek> Writer<'a, W> {
             start[at as usize..][..SLOT].copy_from_slice(&slot(&keys, &header.id, copy, 0));
         }
         // Not a header before every check has passed and all is written.
+        // proof: pools 2.1
         out.write_all(&[0; CHUNKS as usize]).map_err(io_fault("written"))?;
         let chunk = Zeroizing::new(Vec::with_capacity(CHUNK));
         Ok(Writer { out, header, start, keys, chunk, number: 0 })
@@ -457,6 +459,7 @@ impl Fuse {
     ///
     /// Errors: the file's, which must be deleted then.
     pub fn burn(&self) -> Result<()> {
+        // proof: pools 2.4
         self.0.blown.store(true, Ordering::Release);
         let file = &self.0.file;
         let fault =
@@ -577,6 +580,7 @@ impl Pool {
         if wanted == 0 {
             return Ok(());
         }
+        // proof: pools 2.3
         self.store_position(start + wanted)
             .and_then(|()| self.read(start, out))
             .inspect_err(|_| out.zeroize())
@@ -611,6 +615,7 @@ impl Pool {
         let mut theirs = [0; 32];
         channel.recv(&mut theirs)?;
         let position = channel.recv_u64()?;
+        // proof: pools 2.2
         if theirs != self.header.id {
             return Err(PoolError::OtherPool { ours: self.header.short_id(), theirs: short(&theirs) }.into());
         }

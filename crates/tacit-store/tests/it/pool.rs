@@ -107,6 +107,7 @@ fn refusal<T: std::fmt::Debug>(result: Result<T>) -> PoolError {
     }
 }
 
+/// proof: pools 3.3
 #[test]
 fn correlations_come_out_once_until_none_is_left() {
     let (_dir, sender, receiver) = make(1, COUNT);
@@ -255,6 +256,7 @@ fn every_damage_has_its_own_error() {
     ));
 }
 
+/// proof: pools 2.2
 #[test]
 fn pools_that_differ_are_told_apart() {
     let (_one, sender, receiver) = make(4, 100);
@@ -294,6 +296,8 @@ fn pools_that_differ_are_told_apart() {
 
 /// A crash between any two steps of moving on, torn writes included, never brings a handed-out correlation
 /// back.
+///
+/// proof: pools 3.1
 #[test]
 fn torn_positions() {
     let (_dir, sender, _) = make(6, 100);
@@ -315,6 +319,8 @@ fn torn_positions() {
 }
 
 /// Kills a process that takes correlations, at any moment, again and again.
+///
+/// proof: pools 2.3, 3.1
 #[test]
 fn killed_at_any_time_nothing_comes_out_twice() {
     const TEST: &str = "pool::killed_at_any_time_nothing_comes_out_twice";
@@ -439,6 +445,7 @@ fn assert_burnt(path: &Path) {
     assert!(left.len() == CHUNKS && left[56..152].iter().all(|byte| *byte == 0), "salt or Δ are left");
 }
 
+/// proof: pools 2.4
 #[test]
 fn a_failed_check_burns_the_pool_for_every_later_process() {
     let (_dir, sender, receiver) = make(8, 2 * config().reserve() as u64);
@@ -454,6 +461,8 @@ fn a_failed_check_burns_the_pool_for_every_later_process() {
 }
 
 /// The receiver's process dies between the mark and the report.
+///
+/// proof: pools 4.1
 #[test]
 fn a_crash_before_the_report_leaves_the_pool_burnt() {
     const TEST: &str = "pool::a_crash_before_the_report_leaves_the_pool_burnt";
@@ -478,6 +487,8 @@ fn a_crash_before_the_report_leaves_the_pool_burnt() {
 
 /// However much of the mark has reached the disk: the pool is as before, as nothing was reported then, or it
 /// opens no more.
+///
+/// proof: pools 4.1
 #[test]
 fn torn_marks() {
     let (_dir, _, receiver) = make(10, 100);
@@ -507,6 +518,8 @@ impl CotReceiver for Failing {
 }
 
 /// Whoever keeps the file of a pool whose making failed, whatever is added to it, has no pool.
+///
+/// proof: pools 2.1
 #[test]
 fn a_pool_whose_making_fails_is_none() {
     let (count, mut out) = ((1 << 20) + 1, Cursor::new(Vec::new()));
@@ -534,6 +547,8 @@ fn a_pool_whose_making_fails_is_none() {
 
 /// An old copy put back: an honest peer says that its position is ahead, a cheating one says ours and gets
 /// the same again.
+///
+/// proof: pools 3.4
 #[test]
 fn who_notices_an_old_copy() {
     let (_dir, sender, receiver) = make(11, 100);
