@@ -42,6 +42,7 @@ impl GarblerState {
         let mut correction = BitVec::from_lsbs(&self.rows[..n]);
         correction.xor_assign(x);
         channel.send(correction.as_bytes())?;
+        // proof: wmk17 2.3
         let mut received = zeros(n);
         Mitccrh::new(self.labels).cot_to_rot_receiver(0, &self.rows[..n], &mut received);
         let (mut masks, mut cipher) = (self.seeds.masks(), encryption(&self.keys, Hidden::Commitments));
@@ -68,6 +69,7 @@ impl GarblerState {
         channel.recv(&mut proof)?;
         let checks: Blocks =
             Zeroizing::new(self.rows[n..].iter().map(|w| *w ^ (offset & Block::mask(w.lsb()))).collect());
+        // proof: wmk17 2.6
         if !bool::from(terms.oracle.opening(&checks).ct_eq(&proof)) {
             return cheated("the committing OT was opened to other labels");
         }
@@ -95,6 +97,7 @@ impl EvaluatorState {
             cipher.xor(kept);
         }
         // Open.
+        // proof: wmk17 2.5
         let (mut offset, mut rows) = (self.offset, Zeroizing::new(self.rows[n..].to_vec()));
         deviate(|script| script.opening(&mut offset, &mut rows));
         channel.send_block(offset)?;

@@ -118,6 +118,7 @@ pub struct Copies {
 }
 
 impl Copies {
+    // proof: wmk17 6.1
     /// 44 copies, of which 24 are evaluated (C(44, 24) > 2^40), with whole tables: the fewest copies that
     /// there can be, and of their sets the one with the most evaluation copies that fills vectors.
     pub const STANDARD: Copies = Copies { total: 44, evaluated: 24, coded: false };
@@ -160,6 +161,7 @@ impl Copies {
 
     /// P2's evaluation set, drawn in constant time.
     fn draw(self, prg: &mut Prg) -> BitVec {
+        // proof: wmk17 3.2
         // The copies with the smallest of random tags, ties broken by number.
         let tags: Vec<u128> =
             (0..self.total).map(|j| (prg.block().to_u128() & !0xffff) | j as u128).collect();

@@ -35,6 +35,7 @@ pub fn failure(k: usize, w: usize) -> f64 {
 
 /// The least number of random columns for `k` rows at which [`failure`] is at most 2^-ρ.
 pub fn width(k: usize) -> usize {
+    // proof: wmk17 3.4
     let bound = 0.5f64.powi(RHO as i32);
     let (mut low, mut high) = (0, 8 * RHO + 2 * k);
     while low < high {

@@ -76,11 +76,13 @@ impl<C: CotSender> Garbler<C> {
             let tokens = Tokens::random(terms, prg);
             state.send_token_hashes(channel, terms, &tokens)?;
             let tables = state.commit(channel, terms, &mut circuits, &tokens)?;
+            // proof: wmk17 2.4
             circuits.send_early(channel, terms)?;
             // Step 3, the opening
             let offset = state.recv_opening(channel, terms, x.len())?;
             // Step 4
             channel.send(&[COMMITMENTS])?;
+            // proof: wmk17 2.7
             state.send_commitments(channel, terms, &x, offset)?;
             // Step 5, the rest
             circuits.send(channel, terms)?;
@@ -178,6 +180,7 @@ impl EvaluatorState {
         let (mut known, mut omega) = (verdict.known.into(), verdict.omega);
         deviate(|script| script.omega(&mut known, &mut omega));
         // Step 7, with step 9 (c) and (d)
+        // proof: wmk17 2.8
         let h1 = self.trapdoor.blind(&terms.oracle, known, omega);
         channel.send(&h1.encode()[0])?;
         channel.flush()?;
@@ -196,6 +199,7 @@ impl EvaluatorState {
             self.return_output(channel, terms, &received, &decoded, &z, prg)?;
         }
         // Step 9
+        // proof: wmk17 2.9
         if self.failed {
             return cheated(CAUGHT);
         }

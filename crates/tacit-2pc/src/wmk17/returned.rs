@@ -32,6 +32,7 @@ impl GarblerState {
         channel.send_blocks(revealed.as_flattened())?;
         let mut verdict = [0u8; 1];
         channel.recv(&mut verdict)?;
+        // proof: wmk17 2.10
         if verdict != [1] {
             return cheated("the evaluator refused the result");
         }

@@ -81,6 +81,7 @@ impl<C: CotSender> Ot<C> {
         channel.flush()?;
         let own_salt = prg.block();
         let start = terms.oracle.start(Start::Circuits, own_salt);
+        // proof: wmk17 2.1
         let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; total]);
         prg.fill_blocks(pairs.as_flattened_mut());
         let keys = Zeroizing::new(pairs.iter().map(|pair| pair[1]).collect());
@@ -164,6 +165,7 @@ impl<C: CotReceiver> Ot<C> {
             out
         };
         // Step 1: the evaluation set.
+        // proof: wmk17 2.2
         let mut corrections = choices(SEEDS, total);
         corrections.xor_assign(&set);
         channel.send(corrections.as_bytes())?;

@@ -62,6 +62,7 @@ impl Script for Open {
     }
 }
 
+/// proof: wmk17 2.6
 #[test]
 fn a_wrong_opening_of_the_committing_ot_is_caught() {
     let (_, prepared) = prepared(FUNCTION);
@@ -72,6 +73,8 @@ fn a_wrong_opening_of_the_committing_ot_is_caught() {
 }
 
 /// Another Γ passes with k sacrificed correlations once in 2^k times: so 128 are worth 128 bits.
+///
+/// proof: wmk17 2.6, 4.2
 #[test]
 fn an_opening_is_worth_a_bit_a_sacrificed_correlation() {
     let (_, prepared) = prepared(FUNCTION);
@@ -90,6 +93,7 @@ fn an_opening_is_worth_a_bit_a_sacrificed_correlation() {
     }
 }
 
+/// proof: wmk17 4.4
 #[test]
 fn only_delta_opens_the_seeds() {
     let (_, prepared) = prepared(FUNCTION);
@@ -109,6 +113,7 @@ fn only_delta_opens_the_seeds() {
     }
 }
 
+/// proof: wmk17 2.10, 4.5
 #[test]
 fn the_evaluator_cannot_change_the_garblers_output() {
     let (_, prepared) = prepared(FUNCTION);

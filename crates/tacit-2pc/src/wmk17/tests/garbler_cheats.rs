@@ -24,6 +24,7 @@ fn both_ways(fault: Fault, output_to: OutputTo, early: bool) -> [(Option<BitVec>
     })
 }
 
+/// proof: wmk17 2.9
 #[test]
 fn every_fault_is_caught_or_harmless() {
     let right = byte(0b1011 + 0b110);
@@ -45,6 +46,7 @@ fn every_fault_is_caught_or_harmless() {
     }
 }
 
+/// proof: wmk17 5.5
 #[test]
 fn the_coded_transfer_is_as_strict() {
     let (circuit, prepared) = prepared(FUNCTION);
@@ -97,6 +99,7 @@ fn aborts(cheater: &dyn Fn() -> Cheater, evaluator: &dyn Fn() -> Watch, y: u8, r
     aborts
 }
 
+/// proof: wmk17 3.1
 #[test]
 fn bad_copies_are_caught_at_the_rate_of_the_analysis() {
     let Copies { total, evaluated, .. } = Copies::STANDARD;
@@ -112,6 +115,8 @@ fn bad_copies_are_caught_at_the_rate_of_the_analysis() {
 
 /// P1 spoils the labels for 1 of encoded bits whose sum is bit 0 of y. Without the encoding one of them is
 /// that bit.
+///
+/// proof: wmk17 3.4
 #[test]
 fn selective_failure_tells_nothing_of_the_input() {
     let support = probe::ProbeMatrix::new(8).support(0);
@@ -133,6 +138,8 @@ fn selective_failure_tells_nothing_of_the_input() {
 }
 
 /// With few copies P1 guesses the set and gets what it wants exactly as often as it may.
+///
+/// proof: wmk17 3.2
 #[test]
 fn only_a_guess_of_the_whole_set_succeeds() {
     let (_, prepared) = prepared(FUNCTION);
@@ -160,6 +167,8 @@ fn only_a_guess_of_the_whole_set_succeeds() {
 }
 
 /// P1's last step: the tokens of its outputs and their hashes, and T that holds them.
+///
+/// proof: wmk17 2.10
 #[test]
 fn what_comes_back_to_the_garbler_is_checked() {
     let (_, prepared) = prepared(FUNCTION);
@@ -185,6 +194,8 @@ fn what_comes_back_to_the_garbler_is_checked() {
 /// The attack for which a recovered table that misses its hash is no mere invalid circuit: copy 0 computes
 /// something else and is hashed as it is; two combinations are spoilt alike. For one set in 256 that holds
 /// copy 0 their share in it vanishes, so that of all that P2 evaluates copy 0 alone is as it was hashed.
+///
+/// proof: wmk17 5.5
 #[test]
 fn errors_that_vanish_in_a_bad_copy_gain_nothing() {
     let copies = Copies::SPARSE;

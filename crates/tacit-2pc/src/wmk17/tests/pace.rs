@@ -43,6 +43,8 @@ fn sets(copies: Copies) -> Vec<BitVec> {
 /// All of P2's work is noted between its receives, and what P1 can time of it is the same for every
 /// evaluation set and every input: a P1 that paces its bytes and is told P2's times learns nothing of either
 /// before it has nothing left to choose, whatever it spoilt.
+///
+/// proof: wmk17 5.4
 #[test]
 fn the_evaluators_pace_tells_nothing() {
     let (_, prepared) = prepared(FUNCTION);
