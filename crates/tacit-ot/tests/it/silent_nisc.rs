@@ -179,6 +179,8 @@ fn replayed_questions_and_replies_are_refused() {
 }
 
 /// No bit of a reply can be changed on its way: not of the header, not of the message that was not taken.
+///
+/// proof: nisc 2.5, 5.2
 #[test]
 fn every_flipped_bit_of_a_reply_is_noticed() {
     for security in [Security::Malicious, Security::SemiHonest] {

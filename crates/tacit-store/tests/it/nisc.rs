@@ -16,6 +16,8 @@ fn key(seed: u128) -> (ReceiverKey, Vec<u8>) {
 }
 
 /// An answer whose last byte was changed fails its check: the file's key is gone, and its seed with it.
+///
+/// proof: nisc 2.3
 #[test]
 fn a_failed_check_wipes_the_file() {
     let dir = tempfile::tempdir().unwrap();

@@ -314,6 +314,7 @@ impl Public {
         let mut transcript = self.setup.context.clone();
         parties.append(&mut transcript);
         transcript.append("whole answer", answer);
+        // proof: nisc 2.4
         let mut id = [0; 32];
         transcript.challenge_bytes("id", &mut id);
         (id, transcript.challenge_block("mitccrh start"))
@@ -439,6 +440,7 @@ impl ReceiverKey {
         let choices = tpprf::choices(&alpha, shape);
         let mut public_key = Header { kind: Kind::PublicKey, params: self.params, id: nonce }.write();
         let run = base_run(&public_key, &self.context, shape.cots());
+        // proof: nisc 2.1
         let (base, message) = mrr21::Receiver::start(&run, &choices, &mut prg)?;
         public_key.extend_from_slice(&message);
         public_key.extend_from_slice(Points::mul_base(&secret).encode().as_flattened());
@@ -503,6 +505,7 @@ impl ReceiverKey {
             let mut proof = Blocks(proof);
             let (x, v) = (proof.next(), proof.next());
             let (noise, claim) = received.expand(&public.setup, &challenge.check(x, shape), None);
+            // proof: nisc 2.3
             self.spent.settle(NAME, || claim.check(v))?;
             noise
         } else {
@@ -617,6 +620,7 @@ impl SenderKey {
         answer.extend_from_slice(&trees.message(&public.setup, &pads));
         change(&mut answer);
         if params.malicious() {
+            // proof: nisc 2.2
             let proof = trees.prove(&public.setup, public.challenge(parties, &answer));
             answer.extend_from_slice(Block::as_bytes(&proof));
         }
@@ -786,6 +790,7 @@ pub fn open(output: &ReceiverOutput, inputs: &BitVec, question: &[u8], reply: &[
         return Err(malformed("the reply's length is not that of its parameters"));
     }
     let (signed, mac) = reply.split_at(reply.len() - MAC);
+    // proof: nisc 2.5
     if !bool::from(blake3::keyed_hash(&output.mac_key, signed).as_bytes().ct_eq(mac)) {
         return Err(malformed(
             "the reply is not as its sender wrote it, or another sender's; have it sent again",

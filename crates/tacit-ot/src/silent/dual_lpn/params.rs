@@ -54,6 +54,7 @@ impl Code {
 /// d·q/(q − 1), and with d = 0.20 136 bits are left at least.
 pub const fn linear_weight(q: usize) -> usize {
     // proof: vole 5.2
+    // proof: nisc 6.1
     match q {
         2 => 200,
         4 => 304,

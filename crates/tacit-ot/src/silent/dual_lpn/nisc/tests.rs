@@ -27,6 +27,8 @@ fn spoilt_pair(public: &[u8], i: usize) -> Vec<u8> {
 /// A cheater that asks one key for bit after bit learns each bit until its first wrong guess, and nothing
 /// after it, though the receiver is started anew for each answer: bits are uniform, so k of them come
 /// with 2^-k.
+///
+/// proof: nisc 3.3
 #[test]
 fn a_cheater_learns_nothing_more_after_its_first_wrong_guess() {
     let (trials, mut learnt, mut long) = (60, 0, 0);
@@ -64,6 +66,7 @@ fn a_cheater_learns_nothing_more_after_its_first_wrong_guess() {
     assert!(long <= 6, "{long} of {trials} keys told six bits");
 }
 
+/// proof: nisc 2.3
 #[test]
 fn a_wrong_level_sum_is_a_guess_of_one_bit() {
     let (receiver, public) = key(1);
@@ -87,6 +90,7 @@ fn a_wrong_level_sum_is_a_guess_of_one_bit() {
     assert!((8..=32).contains(&passed), "{passed} of {trials} guesses were right");
 }
 
+/// proof: nisc 2.3
 #[test]
 fn another_delta_in_one_tree_is_caught() {
     let (receiver, public) = key(2);
@@ -101,6 +105,7 @@ fn another_delta_in_one_tree_is_caught() {
     }
 }
 
+/// proof: nisc 2.3
 #[test]
 fn wrong_sums_and_hashes_of_gamma_are_caught() {
     let (receiver, public) = key(3);
@@ -115,6 +120,8 @@ fn wrong_sums_and_hashes_of_gamma_are_caught() {
 
 /// The sender without messages of its own: it takes Alice's answer and reply over, puts her reply's
 /// messages apart by a difference of its own, and passes them off as its own.
+///
+/// proof: nisc 5.1
 #[test]
 fn answers_and_replies_cannot_be_taken_over() {
     let [alice, mallory, bob] = [1, 2, 3].map(|byte| PublicKey::from_bytes([byte; 32]));
@@ -165,6 +172,8 @@ fn answers_and_replies_cannot_be_taken_over() {
 
 /// Answers that are checked side by side are guesses of one after the other: after the first failure none
 /// passes.
+///
+/// proof: nisc 3.3
 #[test]
 fn an_answer_that_passed_is_refused_once_another_has_failed() {
     let (receiver, public) = key(9);
