@@ -16,9 +16,10 @@ import extension  # noqa: E402
 import garbling  # noqa: E402
 import runs  # noqa: E402
 import trees  # noqa: E402
+import vole  # noqa: E402
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "assurance.md"
-MODELS = [extension, trees, garbling, cut_and_choose, runs]
+MODELS = [extension, trees, vole, garbling, cut_and_choose, runs]
 BEGIN, END = "<!-- models: {} -->", "<!-- models end -->"
 
 

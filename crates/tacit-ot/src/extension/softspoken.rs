@@ -50,7 +50,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// The protocol's short name.
 pub const NAME: &str = "softspoken";
 /// Bits of Δ in a group.
-const DEPTH: usize = 4;
+pub const DEPTH: usize = 4;
 const GROUPS: usize = COLUMNS.div_ceil(DEPTH);
 /// Two sums for each level of each tree but the first.
 const CORRECTIONS: usize = 2 * (COLUMNS - GROUPS);
