@@ -13,9 +13,12 @@ the game has no chance nodes but α and the weights, and its value is a number: 
 chance: M − p ≤ √(pairs' chance to agree), 1/√F by levels and √((depth + 3)/F) by leaves; and points outside of the
 likeliest class that passes are there as rarely. Two classes agree in their combination with 1/F, or (depth + 3)/F.
 
-*What is left out.* Several trees, which add moments that are weighed alike; the 128 masking correlations, that make
-what the receiver opens uniform; LPN behind it. The page's argument is about pairs of classes, of which a tree has some
-already, and the field's size is a parameter.
+`Batch` is several trees with one claim for all, by levels. `Anchor` is what ties the trees of silent OT's short form to
+KOS' Δ: a sender whose trees have another Δ must name Σ x_i·ρ_i·e_i for bits x that it does not know, elements e that are
+not zero, and ρ that it sees before it answers. The page: 2^-127 on average over GF(2^128), exactly (2 − 1/F)/F.
+
+*What is left out.* The 128 masking correlations, that make what the receiver opens uniform; LPN behind it. The page's
+argument is about pairs of classes, of which a tree has some already, and the field's size is a parameter.
 """
 
 import random
@@ -23,6 +26,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import isqrt
 
+from games import solve, uniform
 from small_sets import Field
 
 
@@ -179,6 +183,74 @@ class Check:
         return known[key]
 
 
+class Batch:
+    """Trees whose levels' moments are weighed together: the most by which M exceeds p, over all corrections."""
+
+    def __init__(self, *trees):
+        self.trees, self.field = trees, trees[0].field
+
+    def excess(self):
+        each = [Check(tree, True) for tree in self.trees]
+        # Of every tree and correction: for each class its chance, and its combination for each draw.
+        made = []
+        for check in each:
+            of_tree = []
+            for errors in check.tree.corrections():
+                classes = {}
+                points = 2**check.tree.depth
+                for alpha in range(points):
+                    levels = check.tree.virtual(alpha, errors)
+                    classes.setdefault(tuple(levels[-1]), [0, levels])[0] += 1
+                of_tree.append([(Fraction(count, points), check.claims(levels)) for count, levels in classes.values()])
+            made.append(of_tree)
+        best = Fraction(0)
+        draws = list(product(*(range(len(check.draws)) for check in each)))
+        for chosen in product(*made):
+            m = Fraction(0)
+            for draw in draws:
+                passing = {}
+                for classes in product(*chosen):
+                    weight, claim = Fraction(1), 0
+                    for (chance, claims), at in zip(classes, draw):
+                        weight, claim = weight * chance, claim ^ claims[at]
+                    passing[claim] = passing.get(claim, 0) + weight
+                m += max(passing.values()) / len(draws)
+            likeliest = Fraction(1)
+            for classes in chosen:
+                likeliest *= max(chance for chance, _ in classes)
+            best = max(best, m - likeliest)
+        return best
+
+
+class Anchor:
+    """A sender that names a sum of unknown bits times weights, of `bits` correlations over GF(2^bits). `seen` is whether
+    the weights are shown to it before it chooses its elements, which `e` then are."""
+
+    def __init__(self, bits, seen=False):
+        self.field, self.bits, self.seen = Field(bits), bits, seen
+
+    def states(self):
+        weights = product(range(self.field.size), repeat=self.bits)
+        return uniform(product(product((0, 1), repeat=self.bits), list(weights)))
+
+    def choices(self, history):
+        if len(history) == 0:
+            return [None] if self.seen else [(1,) * self.bits]
+        if len(history) == 1:
+            return product(range(1, self.field.size), repeat=self.bits) if self.seen else range(self.field.size)
+        return range(self.field.size) if self.seen and len(history) == 2 else []
+
+    def answer(self, state, history, choice):
+        return state[1] if not history else None
+
+    def score(self, state, history):
+        elements = history[1][0] if self.seen else history[0][0]
+        total = 0
+        for bit, weight, element in zip(state[0], state[1], elements):
+            total ^= self.field.products[weight][element] if bit else 0
+        return int(history[-1][0] == total)
+
+
 CHECKS = [
     ("Ferret's level check", Tree(4, 2), True, 4, 2),
     ("Ferret's level check", Tree(3, 3), True, 3, 3),
@@ -198,6 +270,11 @@ def cases():
         yield f"{name}: points outside the class", size, outside, "≤", most
         relation = "=" if by_levels else "≤"
         yield f"{name}: two classes agree", size, agree, relation, min(Fraction(1), Fraction(pair, 2**bits))
+    value = Batch(Tree(3, 2), Tree(3, 2, seed=2)).excess()
+    yield "Ferret's level check: two trees, passing beyond p", "depth 2, GF(2^3)", value, "≤", root(1, 3)
+    for bits in (2, 3):
+        size, value = 2**bits, solve(Anchor(bits))
+        yield "silent's short form: another Δ in the trees", f"GF(2^{bits})", value, "=", Fraction(2 * size - 1, size * size)
 
 
 def flaws():
@@ -207,3 +284,4 @@ def flaws():
     yield "Ferret's level check: the last level alone", agree, Fraction(1, 2**3)
     agree = Check(Tree(4, 2), False, alike=True).solve()[2]
     yield "leaf check: all leaves weigh the same", agree, Fraction(5, 2**4)
+    yield "silent's short form: elements chosen after the weights", solve(Anchor(2, seen=True)), Fraction(7, 16)
