@@ -45,6 +45,11 @@ def fits(bound, number, at_most):
     return -unit / 2 <= value - bound.value + 1e-9 and value - bound.value < unit
 
 
+def shown(text):
+    """A document without its code, whose lines stay where they are."""
+    return re.sub(r"(?ms)^```.*?^```$|`[^`]*`", lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
 def named(said):
     """The bounds that a marker names."""
     spread = re.sub(r"([\w./]*)\{([^}]*)\}", lambda of: ", ".join(of[1] + last for last in of[2].split(", ")), said)
@@ -53,6 +58,7 @@ def named(said):
 
 def ties(text, bounds):
     """(line, what is said, whether it holds) of each marker of a document."""
+    text = shown(text)
     for mark in MARK.finditer(text):
         line = text.count("\n", 0, mark.start()) + 1
         said = " ".join(mark[1].split())
@@ -65,8 +71,8 @@ def ties(text, bounds):
         if missing:
             yield line, f"no bound is called {', '.join(missing)}", False
             continue
-        shown = numbers(text[: mark.start()], len(names))
-        for name, number in zip(names, shown + [None] * len(names)):
+        written_there = numbers(text[: mark.start()], len(names))
+        for name, number in zip(names, written_there + [None] * len(names)):
             ok = number is not None and fits(bounds[name], number, at_most)
             written = number and (f"2^{number[0]}" if number[2] else f"{number[0]:.10g}")
             exact = f"2^{bounds[name].value:.3f}" if bounds[name].chance else f"{bounds[name].value:.10g}"
@@ -75,7 +81,7 @@ def ties(text, bounds):
 
 def loose(text):
     """(line, number) of each chance that a page states and no marker ties."""
-    fenced = re.sub(r"(?ms)^```.*?^```$", lambda found: "\n" * found[0].count("\n"), text)
-    for promise in PROMISE.finditer(fenced):
-        if not MARK.match(fenced, promise.end()):
-            yield fenced.count("\n", 0, promise.start()) + 1, promise[0]
+    text = shown(text)
+    for promise in PROMISE.finditer(text):
+        if not MARK.match(text, promise.end()):
+            yield text.count("\n", 0, promise.start()) + 1, promise[0]
