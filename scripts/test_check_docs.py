@@ -148,6 +148,13 @@ class Wrapping(unittest.TestCase):
                 self.assertEqual(wrap_docs.wrap(wrapped), wrapped)
                 self.assertEqual(wrapped.count("word"), 40)
 
+    def test_a_mark_that_does_not_show_takes_no_room_and_is_not_parted(self):
+        text = "word " * 20 + "2^-40<!-- bound: a bound of some name -->" + " word" * 20
+        lines = wrap_docs.wrap(text).split("\n")
+        self.assertEqual([line.count("word") for line in lines], [21, 19])
+        self.assertIn("2^-40<!-- bound: a bound of some name -->", lines[0])
+        self.assertEqual(wrap_docs.long_lines("\n".join(lines)), [])
+
     def test_what_is_no_prose_stays(self):
         for text in (f"| {self.WORDS}|", f"```\n{self.WORDS}\n```", f"## {self.WORDS}", "a" * 200, f"<p>{self.WORDS}"):
             self.assertEqual(wrap_docs.long_lines(text), [], text)

@@ -11,10 +11,16 @@ from pathlib import Path
 
 WIDTH = 110
 ITEM = re.compile(r"(\s*)((?:[-*+]|\d+\.)\s+|> )?(.*)")
-# What must not be parted: code, the end of a link, and what has no space in it.
-TOKEN = re.compile(r"(?:`[^`]*`|\]\([^)]*\)|[^\s`])+")
+# What must not be parted: a mark that pages do not show, code, the end of a link, and what has no space in it.
+TOKEN = re.compile(r"(?:<!--.*?-->|`[^`]*`|\]\([^)]*\)|[^\s`])+")
+MARK = re.compile(r"<!--.*?-->")
 # What would begin something else at the beginning of a line: it stays with the word before.
 BEGINS = re.compile(r"(?:[-*+>|]|#+|\d+[.)])$|[|:]")
+
+
+def width(line):
+    """How wide a line is where marks do not show."""
+    return len(MARK.sub("", line))
 
 
 def kinds(text):
@@ -33,7 +39,7 @@ def long_lines(text):
     """The numbers of the lines of prose that are too long and have a place to part them."""
     result = []
     for number, (line, prose) in enumerate(kinds(text), 1):
-        if prose and len(line) > WIDTH and len(TOKEN.findall(line)) > 1:
+        if prose and width(line) > WIDTH and len(TOKEN.findall(line)) > 1:
             result.append(number)
     return result
 
@@ -53,7 +59,7 @@ def fill(lines):
     result, line = [], indent + mark
     for word in words:
         empty = line in (indent + mark, rest)
-        if not empty and len(line) + 1 + len(word) > WIDTH:
+        if not empty and width(line) + 1 + width(word) > WIDTH:
             result.append(line)
             line, empty = rest, True
         line += word if empty else " " + word
@@ -65,7 +71,7 @@ def wrap(text):
     result, paragraph = [], []
 
     def flush():
-        too_long = any(len(line) > WIDTH for line in paragraph)
+        too_long = any(width(line) > WIDTH for line in paragraph)
         result.extend(fill(paragraph) if too_long else paragraph)
         paragraph.clear()
 

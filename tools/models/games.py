@@ -53,3 +53,8 @@ def uniform(states):
     """The states, each as likely as any other."""
     states = list(states)
     return [(Fraction(1, len(states)), state) for state in states]
+
+
+def many(count, what):
+    """`3 bits`, `1 batch`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}{'es' if what.endswith(('ch', 'ss')) else 's'}"

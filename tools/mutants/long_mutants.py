@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""20,000 damaged files, as before a release: the table stands in docs/notes/assurance.md."""
+"""20,000 damaged files, as before a release: the table stands in docs/assurance.md."""
 
 import sys
 from pathlib import Path

@@ -8,6 +8,7 @@
 pub mod base;
 mod base_ot;
 mod bound;
+mod bounds;
 mod compare;
 mod eval;
 mod garble;
@@ -51,6 +52,7 @@ Examples:
   tacit bench stream --security semi-honest --count 100000000 --repeat 1
   tacit bench net --tls
   tacit bench limits --json
+  tacit bench bounds --json
   tacit bench planner --job wan:100000
   tacit bench paper kos15-table2 --quick
   tacit bench compare old.jsonl new.jsonl --threshold 10
@@ -110,6 +112,8 @@ enum What {
     Net(net::Args),
     /// What this machine can do at best: AES, GF(2^128), gathers, copies, loopback TCP and TLS
     Limits(limits::Args),
+    /// The constants of the code and the bounds that it computes from them
+    Bounds(bounds::Args),
     /// What the planner's picks cost over the best candidates: every one is measured
     Planner(planner::Args),
     /// Compares two files of results; fails when a figure became slower
@@ -133,6 +137,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         What::Psi(args) => psi::run(args, context),
         What::Net(args) => net::run(args, context),
         What::Limits(args) => limits::run(args, context),
+        What::Bounds(args) => bounds::run(args, context),
         What::Planner(args) => planner::run(args, context),
         What::Compare(args) => compare::run(args, context),
         What::Paper(args) => paper::run(args, context),

@@ -67,7 +67,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "paxos";
-const MAGIC: [u8; 16] = *b"tacit-psi paxos1";
+const MAGIC: [u8; 16] = *b"tacit-psi paxos2";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 24;
 
@@ -216,8 +216,9 @@ impl Parameters {
         match self.security {
             Security::Malicious => 32,
             Security::SemiHonest => {
-                let pairs = self.sender as u64 * self.sender.max(self.receiver) as u64;
-                (RHO as u32 + pairs.max(1).ilog2() + 1).div_ceil(8) as usize
+                // Equal tags of the sender's own end a run as well: 41 bits for all pairs.
+                let pairs = self.sender as u64 * (self.sender + self.receiver) as u64;
+                (RHO as u32 + 1 + pairs.max(1).next_power_of_two().ilog2()).div_ceil(8) as usize
             }
         }
     }
@@ -387,7 +388,7 @@ impl Seeds {
         } else {
             channel.recv(&mut nonce)?;
         }
-        let mut transcript = Transcript::new("tacit-psi paxos v1");
+        let mut transcript = Transcript::new("tacit-psi paxos v2");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", instance);
         transcript.append_u64("first receives", (receives == (channel.party() == Party::First)) as u64);

@@ -148,6 +148,11 @@ impl Copies {
         self.total
     }
 
+    /// Copies evaluated.
+    pub fn evaluated(self) -> usize {
+        self.evaluated
+    }
+
     /// Of each gate, the tables that travel, or combinations of them: of all copies, or as many as are
     /// evaluated.
     pub fn tables(self) -> usize {

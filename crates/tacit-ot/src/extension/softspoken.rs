@@ -51,7 +51,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "softspoken";
 /// Bits of Δ in a group.
 // proof: softspoken 5.1
-const DEPTH: usize = 4;
+pub const DEPTH: usize = 4;
 const GROUPS: usize = COLUMNS.div_ceil(DEPTH);
 /// Two sums for each level of each tree but the first.
 const CORRECTIONS: usize = 2 * (COLUMNS - GROUPS);

@@ -203,7 +203,7 @@ fn parameters_give_40_bits() {
     let papers = Parameters::new(2048, 2048, Security::Malicious).unwrap();
     assert_eq!((papers.code_length(), papers.code_dimension()), (768, 231));
     assert_eq!(papers.shape().slots(), 2 * 2549 + 60);
-    let sizes = [1usize, 2, 100, 2048, 1 << 12, 1 << 16, 1 << 20, MAX_ELEMENTS];
+    let sizes = [1usize, 2, 100, 2048, 4095, 1 << 12, 1 << 16, 1 << 20, MAX_ELEMENTS];
     for security in SECURITIES {
         for n in sizes {
             for m in sizes {

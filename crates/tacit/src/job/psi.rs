@@ -8,7 +8,7 @@ pub mod owner;
 mod reveal;
 mod shared;
 
-pub use buckets::{ATTEMPTS, Bucketed, Disk, InBuckets, MAX_BUCKETS, Resume};
+pub use buckets::{ATTEMPTS, Bucketed, Disk, InBuckets, MAX_BUCKETS, OVERFLOW_BITS, Resume, runs_log2};
 pub use circuit::Outcome as AggregateOutcome;
 pub use each::{Each, MAX_INPUT_BITS, Total};
 pub use own::{Own, Owned};

@@ -2,7 +2,7 @@
 //! way, as on a link without TLS: each run ends with a result or an error, in bounded time and memory; nothing
 //! panics; no match is made up; and correlations that a malicious check has passed hold.
 //!
-//! `the_runs_of_a_release` prints the table that stands in `docs/notes/assurance.md`.
+//! `the_runs_of_a_release` prints the table that stands in `docs/assurance.md`.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

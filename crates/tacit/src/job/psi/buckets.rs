@@ -68,7 +68,7 @@ const ATTEMPTS_LOG2: u32 = 2;
 /// The most buckets of a run.
 pub const MAX_BUCKETS: u64 = 1 << (vole_psi::MAX_RUNS_LOG2 - ATTEMPTS_LOG2);
 /// A bucket of a side overflows once in 2^43 tosses at most, of which a run makes [`ATTEMPTS`].
-pub(super) const OVERFLOW_BITS: u32 = 43;
+pub const OVERFLOW_BITS: u32 = 43;
 /// Bytes of memory for each record of a bucket, beside the protocol's: the record, its element and its row.
 const RECORD_HELD: u64 = 96;
 /// Bytes that a run holds beside that and a run of its bucket's size, from the peaks of runs in 2 to 64 buckets:
@@ -356,8 +356,8 @@ pub(super) fn places(plan: &Plan) -> [u64; 2] {
     [plan.own, plan.peer].map(|count| capacity(count, plan.buckets, OVERFLOW_BITS))
 }
 
-/// How many runs share one bound on errors: every bucket as often as it may be begun.
-pub(super) fn runs_log2(buckets: u64) -> u32 {
+/// log2 of how many runs share one bound on errors: every bucket as often as it may be begun.
+pub fn runs_log2(buckets: u64) -> u32 {
     // proof: buckets 3.4
     buckets.ilog2() + ATTEMPTS_LOG2
 }

@@ -1,0 +1,274 @@
+"""Every bound of the documents, from the constants that the code exports (`tacit bench bounds --json`).
+
+The formulae are written down here once more, from the pages and not from the Rust sources: `test_bounds.py` compares the
+two, and both with the documents. A chance is its log2; everything else is a count.
+
+    tools/bounds/bounds.py FILE     prints all bounds by name, from the JSON in FILE
+"""
+
+import json
+import sys
+from dataclasses import dataclass
+from math import ceil, comb, e, lgamma, log, log2, sqrt
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number of the documents: `chance` if it is the log2 of one."""
+
+    value: float
+    chance: bool = False
+
+
+def chance(log2_of):
+    return Bound(float(log2_of), True)
+
+
+def added(*logs):
+    """log2 of a sum, from the logs of its parts."""
+    most = max(logs)
+    return most + log2(sum(2.0 ** (part - most) for part in logs))
+
+
+def log2_factorial(n):
+    return lgamma(n + 1) / log(2)
+
+
+# Set intersection.
+
+
+def encodable(slots, bits, calls, error):
+    """How many of 2^calls random values some store of `slots` slots of `bits` bits holds, but for 2^-error: the most n for
+    which C(q, n)·2^(bits·(slots − n)) is larger, with C(q, n) ≤ (q·e/n)^n."""
+    n = slots
+    while n * (calls + log2(e) - log2(n)) - bits * (n - slots) + error > 0:
+        # Each more of them costs that much at least: so far it cannot be.
+        each = bits - calls + log2(n)
+        n += max(1, int((n * (calls + log2(e) - log2(n)) - bits * (n - slots) + error) / (2 * each)))
+    while not n * (calls + log2(e) - log2(n)) - bits * (n - slots) + error > 0:
+        n -= 1
+    return max(n, slots)
+
+
+def testable(tags, bits, calls, error):
+    """How many elements so many tags of `bits` bits stand for, of 2^calls: tag by tag one element more, the cheapest
+    first, as long as the sets that this takes are there with 2^-error.
+
+    There are E(k) = C(q, k)·2^(bits·(1 − k)) sets of k calls with one tag, on average; below one of them, one more
+    element costs a tag E(k)/E(k + 1)."""
+
+    def cost(k):
+        return -(k * calls - log2_factorial(k) - (k - 1) * bits)
+
+    k = 1
+    while cost(k + 1) <= 1:
+        k += 1
+    tested, left, before = tags * k, error, 0.0
+    while True:
+        k += 1
+        each = cost(k) - before
+        more = min(tags, ceil(left / each) - 1)
+        tested += more
+        if more < tags:
+            return tested
+        left, before = left - tags * each, cost(k)
+
+
+def poisson_tail(mean, least):
+    """log2 of the chance that a Poisson variable is `least` or more."""
+    first = least * log(mean) - mean - lgamma(least + 1)
+    total, term, k = 0.0, 1.0, least
+    while term > 1e-18 * (total + 1e-300):
+        total += term
+        k += 1
+        term *= mean / k
+    return (first + log(total)) / log(2)
+
+
+def tested_sorted(announced, calls, key_bits, error):
+    """How many keys so many entries of `sorted` test: the sets of two or more keys in one entry, but for 2^-error."""
+    tested, keys = announced, 2
+    while True:
+        mean = keys * calls - log2_factorial(keys) - (keys - 1) * key_bits
+        if mean < -error:
+            return tested
+        least, mean = 1, 2.0**mean
+        if mean > 1e6:
+            least = int(mean + 7 * sqrt(mean))
+        while least <= announced and poisson_tail(mean, least) >= -error:
+            least += 1
+        # Fewer than so many are there.
+        tested += min(announced, least - 1)
+        keys += 1
+
+
+def fullest(keys, bins, bits):
+    """The keys of the fullest of so many bins, by Bernstein's inequality, but for 2^-bits each."""
+    mean, l = -(-keys // bins) + 1, bits * log(2)
+    return mean + l / 3 + sqrt(l * l / 9 + 2 * l * mean)
+
+
+def store(shape):
+    """The clustered store's chance to fail: a bin overflows, peeling gets stuck, few keys pick the same slots, or dense
+    rows are dependent (docs/notes/psi.md)."""
+    keys, bins, sparse, dense = shape["keys"], shape["bins"], 3 * shape["third"], shape["dense"]
+    room = keys if bins == 1 else fullest(keys, bins, 42 + log2(bins))
+    parts = [] if bins == 1 else [-42.0]
+    stuck = 2 ** (0.555 * log2(room) + 2.336) * (sparse / room - 1.223) - 9.2
+    few = log2(27 * room * room / (2 * sparse**3)) * (dense + 1)
+    if keys > dense:
+        parts += [log2(bins) - stuck, log2(bins) + few]
+    return added(*parts, log2(bins) + dense - 128)
+
+
+# Authenticated garbling.
+
+
+def sessions_bits(sessions):
+    """40 bits of a job, and as many more as it has sessions."""
+    return 40 + ceil(log2(sessions))
+
+
+def message_bits(bits):
+    return 4 * ceil((bits + 4) / 4)
+
+
+def bucket_size(buckets, bits, together):
+    """The least B of which 2^-B·ℓ^-(B−1) ≤ C·(1 − 2^-k), C = 2^-bits − 2^-(W−1), k rows in a window's first check."""
+    c = 2.0**-bits - 2.0 ** -(message_bits(bits) - 1)
+    size = 3
+    while -size - (size - 1) * log2(buckets) > log2(c) + log2(1 - 2.0 ** -min(size, together)):
+        size += 1
+    return size
+
+
+# Cut-and-choose.
+
+
+def probe_width(rows, least):
+    """The fewest random columns beside the identity with which the sums of i ≤ ρ rows have weight ρ, but for 2^-ρ."""
+
+    def fails(width):
+        below, total = 0, 0
+        table = []
+        for t in range(least):
+            below += comb(width, t)
+            table.append(below)
+        for i in range(1, min(least, rows + 1)):
+            total += comb(rows, i) * table[least - 1 - i]
+        return total * 2**least > 2**width
+
+    width = 1
+    while fails(2 * width):
+        width *= 2
+    width, step = 2 * width, width
+    while step:
+        while width > step and not fails(width - step):
+            width -= step
+        step //= 2
+    return width
+
+
+def of_extension(constants):
+    """The checks of OT extension and of trees (docs/security-notes.md)."""
+    kappa = constants["kappa"]
+    columns, depth = constants["kos"]["columns"], constants["softspoken"]["depth"]
+    vectors = ceil(log2((columns - 1) * 2 ** (2 * depth) / 2))
+    half = kappa // 2
+    return {
+        "field": chance(-kappa),
+        "field.less": chance(1 - kappa),
+        "kos.pairs": chance(log2((columns - 1) * (columns - 2) / 2) - kappa),
+        "softspoken.vectors": chance(vectors),
+        "softspoken.pairs": chance(2 * vectors - 1),
+        "softspoken": chance(2 * vectors - 1 - kappa),
+        "oos.low": chance(half - 1 - kappa),
+        "oos.high": chance(-half),
+        "oos": chance(1 - half),
+        "trees.mean": chance(-kappa - 1),
+        "trees": chance(-half),
+        # Every depth of a tree, 24 at most.
+        "trees.leaves": chance(log2(sqrt(24 + 3)) - half),
+    }
+
+
+def of_garbling(constants):
+    """Authenticated garbling and cut-and-choose."""
+    found = {"halves": chance(1 - constants["kappa"] // 2), "search": chance(1 - constants["kappa"])}
+    for sessions in (1, 2, 16, 64):
+        bits = sessions_bits(sessions)
+        found[f"session.{sessions}"] = chance(-bits)
+        found[f"session.{sessions}.bits"] = Bound(bits)
+        found[f"session.{sessions}.message"] = Bound(message_bits(bits))
+        found[f"session.{sessions}.product"] = chance(1 - message_bits(bits))
+    for copies in constants["wmk17"]["copies"]:
+        found[f"wmk17.{copies['name']}"] = chance(-log2(comb(copies["total"], copies["evaluated"])))
+    found["wmk17.coins.40"] = chance(log2(41) - 40)
+    return found
+
+
+def of_sizes(exported):
+    """What follows from sets' sizes, for the slots that the code gives a store."""
+    constants, bounds, found = exported["constants"], exported["bounds"], {}
+    rho = constants["rho"]
+    for line in bounds["tested"]:
+        protocol, part, announced, calls = (line[name] for name in ("protocol", "part", "announced", "calls"))
+        if protocol == "sorted":
+            value = tested_sorted(announced, calls, constants["sorted"]["key_bits"], rho)
+        elif part == "sends":
+            value = testable(announced, 128, calls, rho)
+        else:
+            bits = constants["paxos"]["dimension"] if protocol == "paxos" else 128
+            value = max(announced, encodable(line["slots"], bits, calls, rho))
+        found[f"{protocol}.{part}.{announced}.{calls}"] = Bound(value)
+    for line in bounds["stores"]:
+        found[f"store.{line['keys']}"] = chance(store(line))
+        found[f"store.{line['keys']}.expansion"] = Bound(line["slots"] / line["keys"])
+    for line in bounds["buckets"]:
+        name = f"buckets.{line['keys']}.{line['buckets']}"
+        error = rho + log2(line["buckets"]) + 2
+        for tested in line["tested"]:
+            value = encodable(line["slots"], 128, tested["calls"], error)
+            found[f"{name}.{tested['calls']}.attempt"] = Bound(value)
+            found[f"{name}.{tested['calls']}.bucket"] = Bound(value * constants["buckets"]["attempts"])
+            found[f"{name}.{tested['calls']}.run"] = Bound(value * constants["buckets"]["attempts"] * line["buckets"])
+    return found
+
+
+def of_runs(constants):
+    """What a run, a bucket, an attempt and a service's day come to."""
+    rho, attempts, overflow = constants["rho"], constants["buckets"]["attempts"], constants["buckets"]["overflow"]
+    errs = log2(attempts) - rho - 2
+    overflows = log2(2 * attempts) - overflow
+    return {
+        "run": chance(-rho),
+        "buckets.overflow": chance(overflows),
+        "buckets.errs": chance(errs),
+        "buckets.both": chance(added(errs, overflows)),
+        "buckets.64.attempt": chance(-rho - 2 - 6),
+        "buckets.64.bucket": chance(log2(attempts) - rho - 2 - 6),
+        "day.100": chance(log2(100) - rho),
+        "lpn.least": Bound(min(line["bits"] for line in constants["lpn"]["sets"])),
+    }
+
+
+def of_small_things():
+    """Numbers that rest on nothing but themselves."""
+    return {
+        "digest": chance(-256),
+        "mark.mebibyte": chance(16 - 128),
+        # The bad copy is evaluated, and an error vanishes there, over GF(2^8) (notes/wmk17.md).
+        "coded.bytes": chance(log2(22 / 44) - 8),
+    }
+
+
+def all_bounds(exported):
+    constants = exported["constants"]
+    parts = [of_extension(constants), of_garbling(constants), of_sizes(exported), of_runs(constants), of_small_things()]
+    return {name: bound for part in parts for name, bound in part.items()}
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as file:
+        for name, bound in all_bounds(json.load(file)).items():
+            print(f"{name}: {f'2^{bound.value:.2f}' if bound.chance else bound.value}")

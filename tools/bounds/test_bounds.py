@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Compares the bounds that the code computes with those of `bounds.py`, and both with the numbers of the documents.
+
+The code's come from `tacit bench bounds --json`. Ends with `N passed, N failed`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from math import log2
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import bounds as b  # noqa: E402
+import documents  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# Pages that make promises: each chance in them is tied to a bound, or said to be none.
+PROMISING = ["SECURITY.md", "docs/security-notes.md"]
+
+
+def exported():
+    words = ["--json", "bench", "bounds"]
+    if "TACIT" in os.environ:
+        command = [os.environ["TACIT"], *words]
+    else:
+        cargo = os.environ.get("CARGO", "cargo")
+        command = [cargo, "run", "--quiet", "--package", "tacit-cli", "--bin", "tacit", "--", *words]
+    return json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def near(one, other, room):
+    return abs(one - other) <= room
+
+
+def of_the_code(code):
+    """(what, whether it holds) for each number that the code computes itself."""
+    ours, bounds = b.all_bounds(code), code["bounds"]
+    for line in bounds["authenticated"]:
+        name = f"authenticated garbling, one of {line['sessions']} sessions"
+        bits = b.sessions_bits(line["sessions"])
+        yield f"{name}: {line['bits']} bits", line["bits"] == bits
+        yield f"{name}: messages of {line['message']} bits", line["message"] == b.message_bits(bits)
+        for size, after in zip(line["sizes"], [*line["sizes"][1:], None]):
+            last = after["from"] - 1 if after else code["constants"]["authenticated"]["window"]
+            for buckets in (size["from"], last):
+                together = 1 + min(7, max(1, 920_000 // buckets))
+                expected = b.bucket_size(buckets, bits, together)
+                yield f"{name}: {size['triples']} triples in each of {buckets} buckets, not {expected}", size["triples"] == expected
+    for line in bounds["probe"]:
+        width = b.probe_width(line["rows"], code["constants"]["rho"])
+        yield f"an encoding of {line['rows']} bits by {line['columns']} columns, not {width}", line["columns"] == width
+    for line in bounds["tested"]:
+        name = f"{line['protocol']}.{line['part']}.{line['announced']}.{line['calls']}"
+        value = ours[name].value
+        if line["protocol"] == "sorted":
+            # The code's is a simple bound over the exact one.
+            holds = value <= line["tested"] <= value + 2 * 29
+        else:
+            holds = line["tested"] == value
+        yield f"{name}: {line['tested']}, not {value}", holds
+    for line in bounds["stores"]:
+        value = ours[f"store.{line['keys']}"].value
+        yield f"a store of {line['keys']} keys: 2^{line['log2']:.2f}, not 2^{value:.2f}", near(line["log2"], value, 0.05)
+    for line in bounds["buckets"]:
+        for tested in line["tested"]:
+            for what in ("attempt", "bucket", "run"):
+                name = f"buckets.{line['keys']}.{line['buckets']}.{tested['calls']}.{what}"
+                yield f"{name}: {tested[what]}, not {ours[name].value}", tested[what] == ours[name].value
+        rho, runs = code["constants"]["rho"], log2(line["buckets"]) + 2
+        yield f"{line['buckets']} buckets: an attempt errs with 2^{line['log2']:.2f}", line["log2"] <= -rho - runs
+    for line in bounds["errors"]:
+        what = f"{line['protocol']}, {line['keys']} keys, {line['security']}: an honest run errs with 2^{line['log2']:.2f}"
+        yield what, line["log2"] <= -code["constants"]["rho"]
+    for line in code["bounds"]["tags"]:
+        bits = 40 + (line["keys"] - 1).bit_length() + (line["queries"] - 1).bit_length()
+        yield f"a tag of {line['bits']} bits, not {bits}", line["bits"] == bits
+    for line in code["constants"]["lpn"]["sets"]:
+        yield f"{line['name']} claims {line['bits']} bits", line["bits"] >= 136
+
+
+def of_dry_runs(code):
+    """What `tacit psi --dry-run` says that a cheating peer can test."""
+    ours = b.all_bounds(code)
+    if "TACIT" not in os.environ:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "keys.csv"
+        table.write_text("k\n" + "".join(f"key {i}\n" for i in range(1000)))
+        for announced in (1, 10, 100, 1000):
+            words = ["psi", "--input", table, "--key", "k", "--listen", "127.0.0.1:1", "--insecure-plaintext", "--dry-run"]
+            words += ["--result", "peer", "--max-peer-rows", str(announced)]
+            said = subprocess.run([os.environ["TACIT"], *words], check=True, capture_output=True, text=True).stdout
+            numbers = re.search(r"test (\d+) with 2\^60 hash calls, and (\d+) with 2\^80", said)
+            expected = [ours[f"vole.receives.{announced}.{calls}"].value for calls in (60, 80)]
+            what = f"--dry-run, {announced} keys of the peer's: {numbers and numbers.groups()}, not {expected}"
+            yield what, numbers is not None and [int(number) for number in numbers.groups()] == expected
+
+
+def of_documents(code):
+    ours, tied = b.all_bounds(code), 0
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]):
+        text, name = path.read_text(), path.relative_to(ROOT).as_posix()
+        for line, what, ok in documents.ties(text, ours):
+            tied += 1
+            yield f"{name}:{line}: {what}", ok
+        if name in PROMISING:
+            for line, number in documents.loose(text):
+                yield f"{name}:{line}: {number} is tied to no bound", False
+    yield f"{tied} numbers of the documents are tied", tied > 50
+
+
+def of_the_check_itself():
+    """A wrong number, one that is rounded away, and an unknown name are found."""
+    bounds = {"a": b.chance(-40.68), "n": b.Bound(1657), "m": b.Bound(2_540_000)}
+    bounds |= {f"r.{i}": b.Bound(1657) for i in (1, 2)}
+    right = ["2^-40.7<!-- bound: a -->", "2^-40<!-- bound: a -->", "1,657 / 2.54 million<!-- bound: n, m -->", "2⁻⁴¹<!-- bound: a -->", "2^-40<!-- bound: at most a -->",
+             "1,657<!-- bound: n -->", "2.54 million<!-- bound: m -->", "1,657 / 2.54 million<!-- bound: none, no -->", "2^-40.7 and 1657<!-- bound: a, n -->",
+             "1657 / 1657<!-- bound: r.{1, 2} -->"]
+    wrong = ["2^-40.8<!-- bound: a -->", "2^-39<!-- bound: a -->", "2^-41<!-- bound: at most a -->", "2^-38<!-- bound: at most a -->",
+             "1,658<!-- bound: n -->", "2.55 million<!-- bound: m -->", "1,657<!-- bound: o -->", "<!-- bound: n -->", "2^1657<!-- bound: n -->"]
+    for texts, holds in ((right, True), (wrong, False)):
+        for text in texts:
+            yield f"{text}: {'holds' if holds else 'does not'}", all(ok for *_, ok in documents.ties(text, bounds)) == holds
+    yield "a number without a marker is found", [n for _, n in documents.loose("a\n2^-40, 2^-41<!-- bound: a -->\n2⁻⁴⁰")] == ["2^-40", "2⁻⁴⁰"]
+
+
+def main():
+    code = exported()
+    verdicts = [*of_the_check_itself(), *of_the_code(code), *of_dry_runs(code), *of_documents(code)]
+    for what, ok in verdicts:
+        if not ok:
+            print(f"FAILED {what}")
+    passed = sum(ok for _, ok in verdicts)
+    print(f"{passed} passed, {len(verdicts) - passed} failed")
+    return 0 if passed and passed == len(verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
