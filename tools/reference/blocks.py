@@ -171,9 +171,13 @@ def mul_int(a, b):
 
 
 def inverse_int(a):
-    """a^(2^128 − 2)."""
-    out, square = 1, a
-    for _ in range(127):
-        square = mul_int(square, square)
-        out = mul_int(out, square)
-    return out
+    """The inverse, by Euclid's algorithm on polynomials over GF(2)."""
+    r, s, u, v = 1 << 128 | 0x87, a, 0, 1
+    while s > 1:
+        shift = r.bit_length() - s.bit_length()
+        if shift < 0:
+            r, s, u, v, shift = s, r, v, u, -shift
+        r, u = r ^ s << shift, u ^ v << shift
+        if r.bit_length() < s.bit_length():
+            r, s, u, v = s, r, v, u
+    return v
