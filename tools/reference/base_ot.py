@@ -1,10 +1,8 @@
 """Base OT `mrr21` (docs/wire/base-ot.md): the receiver's message programs a public function at its choices."""
 
-import os
-
 import ristretto
 from blake3 import Blake3, keyed
-from wire import FIRST, Refused, framed, refuse_unless, u64
+from wire import FIRST, framed, refuse_unless, u64
 
 T_BYTES = 48
 PHI_BYTES = ristretto.BYTES + T_BYTES
@@ -26,8 +24,8 @@ class Run:
         return lambda index, branch, data, length: keyed(key, u64(index) + bytes([branch]) + data, length)
 
 
-def scalar():
-    return int.from_bytes(os.urandom(64), "little") % ristretto.ORDER
+def scalar(channel):
+    return int.from_bytes(channel.random(64), "little") % ristretto.ORDER
 
 
 def xor(a, b):
@@ -45,7 +43,7 @@ class Sender:
     """Ends with two messages of 16 bytes an OT."""
 
     def __init__(self, channel, count):
-        self.run, self.secret = Run(channel, channel.party, count), scalar()
+        self.run, self.secret = Run(channel, channel.party, count), scalar(channel)
         self.message = ristretto.encode(ristretto.multiply(self.secret, ristretto.GENERATOR))
         channel.send(self.message)
 
@@ -73,9 +71,9 @@ class Receiver:
     def __init__(self, channel, choices):
         self.run, self.choices = Run(channel, 3 - channel.party, len(choices)), choices
         to_group, to_t = self.run.oracle(b"popf H"), self.run.oracle(b"popf H'")
-        self.secrets, self.message = [scalar() for _ in choices], b""
+        self.secrets, self.message = [scalar(channel) for _ in choices], b""
         for i, x in enumerate(choices):
-            r = os.urandom(T_BYTES)
+            r = channel.random(T_BYTES)
             y = ristretto.multiply(self.secrets[i], ristretto.GENERATOR)
             s = ristretto.encode(ristretto.add(y, ristretto.negate(ristretto.from_uniform(to_group(i, x, r, 64)))))
             self.message += s + xor(r, to_t(i, x, s, T_BYTES))
@@ -88,5 +86,3 @@ class Receiver:
         keys = [ristretto.encode(ristretto.multiply(b, big_a)) for b in self.secrets]
         return [pads(i, x, key, 16) for i, (x, key) in enumerate(zip(self.choices, keys))]
 
-
-__all__ = ["Receiver", "Refused", "Run", "Sender"]

@@ -1,12 +1,10 @@
 """KOS, correlated OT against a malicious peer (docs/wire/ot.md), and random and chosen OT from it."""
 
-import os
-
 import numpy as np
 
 import base_ot
 import blocks as B
-from wire import FIRST, Transcript, refuse_unless, u64
+from wire import FIRST, Transcript, refuse_unless
 
 COLUMNS, TILE, BATCH, WINDOW = 127, 64, 512, 4
 
@@ -35,7 +33,7 @@ class Sender:
     """Holds Δ; the receiver of the base OTs. `delta` is a cheater's: an honest sender draws it."""
 
     def __init__(self, channel, delta=None):
-        self.delta = (int.from_bytes(os.urandom(16), "little") if delta is None else delta) | 1
+        self.delta = (int.from_bytes(channel.random(16), "little") if delta is None else delta) | 1
         self.bits = [self.delta >> i & 1 for i in range(128)]
         seeds = base_ot.Receiver(channel, self.bits[1:]).finish(channel)
         self.seeds, self.used = B.of_bytes(b"".join(seeds)), 0
@@ -53,7 +51,7 @@ class Sender:
                 stream = B.streams(self.seeds, self.used, here)
                 self.used += here
                 q[1:, at : at + here] = stream ^ B.masked(np.array(self.bits[1:])[:, None], u)
-            challenge = B.of_bytes(os.urandom(16))[0]
+            challenge = B.of_bytes(channel.random(16))[0]
             owed.append(column_sums(q, weights(challenge, data)))
             channel.send(B.to_bytes(challenge))
             out.append(B.rows(q, min(n - start, data * 128)))
@@ -83,7 +81,7 @@ class Receiver:
                 self.answer(channel, *owed.pop(0))
             length = data + 1
             t = B.zeros(128, length)
-            t[0] = B.of_bytes(os.urandom(16 * length))
+            t[0] = B.of_bytes(channel.random(16 * length))
             for at, here in tiles(length):
                 zero, one = (B.streams(seeds, self.used, here) for seeds in self.seeds)
                 self.used += here
@@ -141,5 +139,3 @@ def receive_chosen(channel, rot, choices):
     masked = B.of_bytes(channel.recv(32 * len(choices))).reshape(-1, 2, 2)
     return masked[np.arange(len(choices)), choices] ^ pads
 
-
-__all__ = ["Random", "Receiver", "Sender", "receive_chosen", "send_chosen", "u64"]

@@ -1,7 +1,5 @@
 """Rows by VOLE-PSI of small sets (docs/wire/vole-psi.md): which keys both sides have."""
 
-import os
-
 import numpy as np
 
 import blocks as B
@@ -92,9 +90,9 @@ class Run:
         transcript.append_u64("bins", 1).append_u64("third", 0).append_u64("dense", sizes.slots)
         transcript.append_u64("tag bits", sizes.bits)
         self.context = transcript.copy().challenge("coin", 32)
-        self.coin, self.opening = os.urandom(32), os.urandom(32)
+        self.coin, self.opening = channel.random(32), channel.random(32)
         if self.receives:
-            self.salt = os.urandom(32)
+            self.salt = channel.random(32)
             channel.send(self.salt)
             committed = channel.recv(32)
         else:

@@ -1,7 +1,5 @@
 """SoftSpoken OT with groups of four bits: the correlations under the VOLE (docs/wire/softspoken.md)."""
 
-import os
-
 import numpy as np
 
 import base_ot
@@ -81,7 +79,7 @@ class Sender(Setup):
 
     def __init__(self, channel, malicious, delta=None):
         super().__init__(channel, malicious, True)
-        self.delta = (int.from_bytes(os.urandom(16), "little") if delta is None else delta) | 1
+        self.delta = (int.from_bytes(channel.random(16), "little") if delta is None else delta) | 1
         self.bits = [self.delta >> i & 1 for i in range(128)]
         self.base = self.recorded(channel, lambda: base_ot.Receiver(channel, self.bits[1:]))
 
@@ -167,7 +165,7 @@ class Receiver(Setup):
         for start, data, more in batches:
             length = data + more
             t = B.zeros(128, length)
-            t[0] = B.of_bytes(os.urandom(16 * length))
+            t[0] = B.of_bytes(channel.random(16 * length))
             u = B.zeros(len(GROUPS), length)
             for group, ((columns, leaves), stream) in enumerate(zip(self.leaves, streams)):
                 here = stream[:, at : at + length]

@@ -1,7 +1,5 @@
 """VOLE over GF(2^128) from half-trees and a code (docs/wire/vole.md): w = v + u·Δ."""
 
-import os
-
 import numpy as np
 
 import blocks as B
@@ -118,7 +116,7 @@ class Party:
         self.malicious, self.source, self.sends, self.run = malicious, source, sends, 0
         self.context = Transcript("tacit silent vole gf128 v3").append("session", channel.session)
         self.context.append_u64("malicious", int(malicious)).append_u64("instance", channel.next_instance())
-        self.opening, self.joint = os.urandom(32), None
+        self.opening, self.joint = channel.random(32), None
         parameters = self.context.copy().challenge("parameters", 16)
         channel.send(parameters)
         channel.send(commitment(self._binding(sends), b"", self.opening))
@@ -183,7 +181,7 @@ class Sender(Party):
         levels, values, check = np.split(cots, np.cumsum(sizes)[:-1])
         bits = B.bits_of(channel.recv(-(-layout.cots // 8)), layout.cots)
         masks = (levels ^ B.masked(bits, np.broadcast_to(delta, levels.shape)))[layout.cot]
-        seed = B.of_bytes(os.urandom(16))[0]
+        seed = B.of_bytes(channel.random(16))[0]
         channel.send(B.to_bytes(seed))
         roots = B.Prg(seed).take(layout.trees) ^ masks[:, 0]
         nodes, keys = np.stack([roots, roots ^ delta], 1), GroupKeys(tree, layout)
@@ -219,7 +217,7 @@ class Receiver(Party):
         sizes = self.cots(layout)
         cots = self.source.extend(channel, sum(sizes))
         levels, values, check = np.split(cots, np.cumsum(sizes)[:-1])
-        points = np.array([int.from_bytes(os.urandom(8), "little") * layout.block >> 64 for _ in range(layout.trees)])
+        points = np.array([int.from_bytes(channel.random(8), "little") * layout.block >> 64 for _ in range(layout.trees)])
         away = 1 - (points[:, None] >> np.arange(layout.depth) & 1)
         bits = B.lsb(levels)
         bits[layout.cot] ^= away.astype(np.uint8)
@@ -243,7 +241,7 @@ class Receiver(Party):
         w, u = layout.in_order(leaves), B.zeros(layout.trees, layout.block)
         u[each, points] = y
         if self.malicious:
-            seed = B.of_bytes(os.urandom(16))[0]
+            seed = B.of_bytes(channel.random(16))[0]
             value, monomials, tiles = self.weighed(seed, layout, w)
             of_points = B.mul(monomials[points * LANES + each % LANES], tiles[each // LANES])
             phi = B.xor_all(B.mul(of_points, y))

@@ -5,7 +5,7 @@ import socket
 import struct
 import time
 
-from blake3 import Blake3
+from blake3 import Blake3, keyed
 
 WIRE_VERSION = 4
 RELEASE = "0.1.0"
@@ -106,10 +106,18 @@ class Channel:
         # What a cheater does to a message before it is sent: a function from its number and bytes to bytes.
         self.tamper = None
         self.messages = 0
+        # The seed of a run whose messages are vectors; otherwise randomness is the operating system's.
+        self.seed, self.drawn = None, 0
 
     def next_instance(self):
         self.instances += 1
         return self.instances - 1
+
+    def random(self, count):
+        if self.seed is None:
+            return os.urandom(count)
+        self.drawn += 1
+        return keyed(self.seed, u64(self.drawn), count)
 
     def send(self, data):
         if self.tamper:
@@ -238,7 +246,7 @@ def connect(address, timeout=30):
 
 def greet(channel, job, parameters):
     """The handshake of a new session; `job` is (protocol, role, peer's role). Returns the peer's greeting."""
-    mine = hello(*job, parameters)
+    mine = hello(*job, parameters, nonce=channel.random(32))
     # The end that called speaks first.
     if channel.party == SECOND:
         channel.frame(HELLO, mine)

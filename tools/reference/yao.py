@@ -1,12 +1,9 @@
 """Yao's protocol with half-gates for one row, the first input being the garbler's (docs/wire/yao.md)."""
 
-import os
-
 import numpy as np
 
 import blocks as B
 import kos
-from circuit import AND, FIRST_INPUT
 from wire import Transcript, refuse_unless
 
 GARBLER, EVALUATOR = 1, 0
@@ -72,7 +69,7 @@ class Iknp:
                 u = B.of_bytes(channel.recv(kos.COLUMNS * length * 16)).reshape(kos.COLUMNS, length, 2)
                 columns[1:] = B.streams(party.seeds, party.used, length) ^ B.masked(np.array(party.bits[1:])[:, None], u)
             else:
-                columns[0] = B.of_bytes(os.urandom(16 * length))
+                columns[0] = B.of_bytes(channel.random(16 * length))
                 columns[1:], one = (B.streams(seeds, party.used, length) for seeds in party.seeds)
                 channel.send(B.to_bytes(columns[1:] ^ one ^ columns[0]))
             party.used += length
@@ -93,9 +90,9 @@ def garble(channel, circuit, bits, to_garbler, to_evaluator, spoil=None):
         corrections = B.bits_of(channel.recv(-(-len(theirs) // 8)), len(theirs))
         zero = v ^ B.masked(corrections, np.broadcast_to(d, v.shape))
         labels.update((wire, B.to_int(label)) for wire, label in zip(theirs, zero))
-    start = B.of_bytes(os.urandom(16))[0]
+    start = B.of_bytes(channel.random(16))[0]
     channel.send(B.to_bytes(start))
-    own = B.of_bytes(os.urandom(16 * len(mine))) if mine else B.zeros(0)
+    own = B.of_bytes(channel.random(16 * len(mine))) if mine else B.zeros(0)
     labels.update((wire, B.to_int(label)) for wire, label in zip(mine, own))
     channel.send(B.to_bytes(own ^ B.masked(bits, np.broadcast_to(d, own.shape))))
 
@@ -148,5 +145,3 @@ def evaluate(channel, circuit, bits, to_garbler, to_evaluator, flip=None):
         channel.flush()
     return decoded
 
-
-__all__ = ["AND", "FIRST_INPUT", "evaluate", "garble"]

@@ -1,0 +1,108 @@
+"""Runs the command `tacit` against the reference, and says how it ended. `TACIT` names it where it was built already."""
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import wire
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+COMMON = {"base-ot": "mrr21", "channels": "1", "link": "loopback"}
+KEYS = {
+    "bounds": "none", "case-fold": "true", "key columns": "1", "key labels": "(none)", "key types": "text",
+    "min-matches": "0", "nfc": "true", "protocol": "vole", "result-to-owner": "no", "reveal": "rows", "trim": "true",
+    "version of keys": "key v2: 1 columns, nfc true, trim true, case fold true, Unicode of normalisation 18.0.0, "
+    "of case folding 16.0.0, of white space 17.0.0",
+}
+
+
+def command():
+    """The command's path; it is an error if there is none."""
+    path = os.environ.get("TACIT") or ROOT / "target" / "debug" / "tacit"
+    if not Path(path).exists():
+        raise SystemExit(f"{path} is missing: `cargo build -p tacit-cli` makes it, or TACIT names it\n0 passed, 1 failed")
+    return str(path)
+
+
+class Peer:
+    """A run of the command and this side's channel to it."""
+
+    def __init__(self, words, listens):
+        """`listens`: whether this side does."""
+        self.folder = tempfile.TemporaryDirectory()
+        sock, address = wire.listener()
+        ends = ["--connect", address]
+        if not listens:
+            sock.close()
+            ends = ["--listen", address]
+        words = [word.replace("DIR", self.folder.name) for word in words]
+        self.process = subprocess.Popen(
+            [command(), *words, *ends, "--insecure-plaintext", "--json", "--timeout", "5", "--connect-timeout", "10"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        self.channel = wire.accept(sock) if listens else wire.connect(address)
+        sock.close()
+        self.ended = None
+
+    def path(self, name):
+        return Path(self.folder.name) / name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.ended is None:
+            self.process.kill()
+            self.process.communicate()
+        self.channel.sock.close()
+        self.folder.cleanup()
+
+    def end(self):
+        """(exit code, result as a dict or None, what was said on standard error)."""
+        self.channel.sock.close()
+        out, said = self.process.communicate(timeout=30)
+        self.ended = self.process.returncode, json.loads(out) if out.strip() else None, said
+        return self.ended
+
+
+def ot(role, kind, count, *, listens=True, protocol="kos"):
+    """The command as the other side of `role`'s transfers, greeted."""
+    theirs = "receiver" if role == "sender" else "sender"
+    words = ["ot", "--role", theirs, "--count", str(count), "--kind", kind, "--protocol", protocol, "--out", "DIR/share.npz"]
+    peer = Peer(words, listens)
+    terms = {**COMMON, "count": str(count), "kind": kind, "protocol": protocol, "security": "malicious"}
+    return peer, ("ot", role, theirs), terms
+
+
+def psi(learns, keys, *, security="malicious", listens=True, more=()):
+    """The command with `keys` as the other side of an intersection in which this side learns what `learns` says."""
+    word = {"me": "peer", "peer": "me", "both": "both"}[learns]
+    folder = tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False)
+    folder.write("k\n" + "".join(key + "\n" for key in keys))
+    folder.close()
+    words = ["psi", "--input", folder.name, "--key", "k", "--result", word, "--protocol", "vole", "--security", security]
+    words += [*([] if word == "peer" else ["--output", "DIR/out.csv"]), *more]
+    peer = Peer(words, listens)
+    terms = {**COMMON, **KEYS, "security": security}
+    return peer, ("psi", f"result {learns}", f"result {word}"), terms
+
+
+def rows(peer):
+    """The keys that the command wrote, or None if it wrote no file."""
+    path = peer.path("out.csv")
+    return path.read_text().split()[1:] if path.exists() else None
+
+
+def yao(role, circuit, name, value, to, *, listens=True):
+    """The command as the other side of `role`'s evaluation."""
+    theirs = "evaluator" if role == "garbler" else "garbler"
+    words = ["eval", name, "--role", theirs, "--input", hex(value), "--output-to", to, "--security", "semi-honest"]
+    peer = Peer(words, listens)
+    terms = {
+        **COMMON, "asked for": "whole evaluation", "copies": "auto", "function": name, "input widths": ",".join(map(str, circuit.inputs)),
+        "ot": "auto", "output widths": ",".join(map(str, circuit.outputs)), "output-to": to, "protocol": "yao", "rows": "1",
+        "security": "semi-honest", "wiring": circuit.digest()[:16].hex(),
+    }
+    return peer, ("eval", role, theirs), terms
