@@ -39,7 +39,7 @@ class Peer:
             ends = ["--listen", address]
         words = [word.replace("DIR", self.folder.name) for word in words]
         self.process = subprocess.Popen(
-            [command(), *words, *ends, "--insecure-plaintext", "--json", "--timeout", "5", "--connect-timeout", "10"],
+            [command(), *words, *ends, "--insecure-plaintext", "--json", "--timeout", "60", "--connect-timeout", "60"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         self.channel = wire.accept(sock) if listens else wire.connect(address)
@@ -62,7 +62,7 @@ class Peer:
     def end(self):
         """(exit code, result as a dict or None, what was said on standard error)."""
         self.channel.sock.close()
-        out, said = self.process.communicate(timeout=30)
+        out, said = self.process.communicate(timeout=90)
         self.ended = self.process.returncode, json.loads(out) if out.strip() else None, said
         return self.ended
 
@@ -92,7 +92,7 @@ def psi(learns, keys, *, security="malicious", listens=True, more=()):
 def rows(peer):
     """The keys that the command wrote, or None if it wrote no file."""
     path = peer.path("out.csv")
-    return path.read_text().split()[1:] if path.exists() else None
+    return path.read_text().splitlines()[1:] if path.exists() else None
 
 
 def yao(role, circuit, name, value, to, *, listens=True):

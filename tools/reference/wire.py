@@ -221,7 +221,7 @@ def listener():
     return sock, "127.0.0.1:%d" % sock.getsockname()[1]
 
 
-def accept(sock, timeout=30):
+def accept(sock, timeout=60):
     sock.settimeout(timeout)
     connection, _ = sock.accept()
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -229,7 +229,7 @@ def accept(sock, timeout=30):
     return Channel(connection, FIRST)
 
 
-def connect(address, timeout=30):
+def connect(address, timeout=60):
     """Calls until somebody listens."""
     host, port = address.rsplit(":", 1)
     end = time.monotonic() + timeout
