@@ -165,21 +165,16 @@ def test_frames_that_are_not_due_end_a_session():
         refused(lambda: command.ot("sender", "cot", 100), greeted(body), word)
 
 
-def join(peer, index, end=wire.SECOND):
-    """A further connection's greeting; whether the command took it."""
+def joining(peer, index, end=wire.SECOND):
+    """A further connection that has greeted, and the greeting that answers it if it is taken."""
     channel = wire.connect("%s:%d" % peer.channel.sock.getpeername())
     head = b"TACIT\0" + struct.pack("<I", wire.WIRE_VERSION) + b"\x050.1.0\x01"
 
-    def tag(end):
-        return wire.labelled("tacit 3 channel join", peer.channel.session, struct.pack("<H", index), bytes([end]))
+    def greeting(end):
+        return head + wire.labelled("tacit 3 channel join", peer.channel.session, struct.pack("<H", index), bytes([end]))
 
-    channel.frame(HELLO, head + tag(end))
-    try:
-        return channel.recv_hello() == head + tag(FIRST)
-    except Ended:
-        return False
-    finally:
-        channel.sock.close()
+    channel.frame(HELLO, greeting(end))
+    return channel, greeting(FIRST)
 
 
 def test_only_the_channel_that_is_due_joins_a_session():
@@ -187,8 +182,16 @@ def test_only_the_channel_that_is_due_joins_a_session():
     with command.Peer(words, False) as peer:
         terms = {**command.COMMON, "channels": "2", "count": "100", "kind": "cot", "protocol": "kos", "security": "malicious"}
         wire.greet(peer.channel, ("ot", "sender", "receiver"), terms)
-        assert not join(peer, 0) and not join(peer, 2) and not join(peer, 1, FIRST)
-        assert join(peer, 1)
+        strangers = [joining(peer, index, end)[0] for index, end in ((0, wire.SECOND), (2, wire.SECOND), (1, FIRST))]
+        channel, answer = joining(peer, 1)
+        assert channel.recv_hello() == answer
+        channel.sock.close()
+        # What came before the session was known waits with it, and ends with it.
+        for stranger in strangers:
+            try:
+                raise AssertionError(stranger.recv_hello())
+            except Ended:
+                stranger.sock.close()
 
 
 # Transfers.
@@ -298,6 +301,18 @@ def test_more_keys_than_were_allowed_are_refused_before_the_salt():
         raise AssertionError("it went on")
 
     refused(lambda: command.psi("peer", THEIRS, more=["--max-peer-rows", "8"]), greeted(body), "9 elements where at most 8")
+
+
+def test_another_number_of_keys_than_was_said_for_the_choice_of_a_protocol_is_refused():
+    for said, word in ((1, "9 elements where at most 1"), (12, "fewer elements than it said")):
+
+        def body(channel):
+            channel.send(wire.u64(said))
+            channel.recv(8)
+            channel.send(psi.announcement(9, True, psi.PEER))
+            channel.recv(32 + 1)
+
+        refused(lambda: command.psi("peer", THEIRS, protocol="auto"), greeted(body), word)
 
 
 def test_a_coin_that_is_not_the_one_committed_to_is_refused():

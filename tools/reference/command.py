@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 COMMON = {"base-ot": "mrr21", "channels": "1", "link": "loopback"}
 KEYS = {
     "bounds": "none", "case-fold": "true", "key columns": "1", "key labels": "(none)", "key types": "text",
-    "min-matches": "0", "nfc": "true", "protocol": "vole", "result-to-owner": "no", "reveal": "rows", "trim": "true",
+    "min-matches": "0", "nfc": "true", "result-to-owner": "no", "reveal": "rows", "trim": "true",
     "version of keys": "key v2: 1 columns, nfc true, trim true, case fold true, Unicode of normalisation 18.0.0, "
     "of case folding 16.0.0, of white space 17.0.0",
 }
@@ -76,16 +76,16 @@ def ot(role, kind, count, *, listens=True, protocol="kos"):
     return peer, ("ot", role, theirs), terms
 
 
-def psi(learns, keys, *, security="malicious", listens=True, more=()):
+def psi(learns, keys, *, security="malicious", listens=True, protocol="vole", more=()):
     """The command with `keys` as the other side of an intersection in which this side learns what `learns` says."""
     word = {"me": "peer", "peer": "me", "both": "both"}[learns]
     folder = tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False)
     folder.write("k\n" + "".join(key + "\n" for key in keys))
     folder.close()
-    words = ["psi", "--input", folder.name, "--key", "k", "--result", word, "--protocol", "vole", "--security", security]
+    words = ["psi", "--input", folder.name, "--key", "k", "--result", word, "--protocol", protocol, "--security", security]
     words += [*([] if word == "peer" else ["--output", "DIR/out.csv"]), *more]
     peer = Peer(words, listens)
-    terms = {**COMMON, **KEYS, "security": security}
+    terms = {**COMMON, **KEYS, "protocol": protocol, "security": security}
     return peer, ("psi", f"result {learns}", f"result {word}"), terms
 
 

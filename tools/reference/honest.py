@@ -26,9 +26,24 @@ def ended_well(peer):
     return result
 
 
-def test_the_vectors_are_those_of_the_pages():
-    stored = json.loads((command.ROOT / "docs" / "wire" / "vectors.json").read_text())
-    assert vectors.all_of_them() == stored
+def stored():
+    return json.loads((command.ROOT / "docs" / "wire" / "vectors.json").read_text())
+
+
+def test_the_pages_vectors_of_primitives_and_base_ots():
+    assert stored()["primitives"] == vectors.primitives()
+    assert stored()["base ot"] == vectors.base()
+
+
+def test_the_pages_vectors_of_transfers_and_of_yao():
+    for name, run in vectors.RUNS.items():
+        assert name.startswith("vole-psi") or stored()["runs"][name] == run(), name
+
+
+def test_the_pages_vectors_of_intersections():
+    assert set(stored()["runs"]) == set(vectors.RUNS)
+    for name, run in vectors.RUNS.items():
+        assert not name.startswith("vole-psi") or stored()["runs"][name] == run(), name
 
 
 def transfers(role, kind, count, listens):
@@ -97,13 +112,13 @@ def test_chosen_ot_with_the_command_as_sender():
     assert (pairs[np.arange(200), choices] == taken).all()
 
 
-def intersect(mine, theirs, learns, security, listens):
+def intersect(mine, theirs, learns, security, listens, protocol="vole"):
     """This side's keys found, and those that the command wrote."""
-    peer, job, terms = command.psi(WORDS[learns], theirs, security=security, listens=listens)
+    peer, job, terms = command.psi(WORDS[learns], theirs, security=security, listens=listens, protocol=protocol)
     with peer:
         wire.greet(peer.channel, job, terms)
         elements = [psi.element(key) for key in mine]
-        found = psi.Run(peer.channel, elements, malicious=security == "malicious", learns=learns).run()
+        found = psi.Run(peer.channel, elements, malicious=security == "malicious", learns=learns, auto=protocol == "auto").run()
         wire.finish(peer.channel)
         ended_well(peer)
         return None if found is None else [mine[at] for at in found], command.rows(peer)
@@ -130,6 +145,10 @@ def test_an_intersection_for_both_where_the_command_receives():
 
 def test_an_intersection_for_both_where_the_reference_receives():
     assert intersect(keys(0, 9), keys(4, 30), psi.BOTH, "malicious", False) == (keys(4, 5), keys(4, 5))
+
+
+def test_an_intersection_whose_protocol_nobody_named():
+    assert intersect(keys(0, 9), keys(4, 30), psi.ME, "malicious", True, "auto") == (keys(4, 5), None)
 
 
 def test_a_semi_honest_intersection_for_the_command():
@@ -186,4 +205,5 @@ def test_only_the_side_that_is_to_learn_gets_an_output():
     assert evaluate("add8", "garbler", (200, 101), "garbler", False) == (45, None)
 
 
-test_the_vectors_are_those_of_the_pages.seconds = 9
+test_the_pages_vectors_of_intersections.seconds = 5
+test_the_pages_vectors_of_transfers_and_of_yao.seconds = 3

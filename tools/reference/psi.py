@@ -65,7 +65,11 @@ def halves(data):
 class Run:
     """One side of a run; `elements` are 32 bytes each, all different."""
 
-    def __init__(self, channel, elements, *, malicious, learns, announce=None):
+    def __init__(self, channel, elements, *, malicious, learns, announce=None, auto=False):
+        """`announce` is a cheater's number of elements; with `auto` the protocol was not named."""
+        if auto:
+            channel.send(u64(len(elements)))
+            said = channel.recv_u64()
         self.channel, self.elements, self.malicious, self.learns = channel, elements, malicious, learns
         mine = announcement(len(elements) if announce is None else announce, malicious, learns)
         channel.send(mine)
@@ -73,6 +77,7 @@ class Run:
         converse = {ME: PEER, PEER: ME, BOTH: BOTH}[learns]
         count = int.from_bytes(theirs[24:], "little")
         refuse_unless(theirs == announcement(count, malicious, converse), "another announcement")
+        refuse_unless(not auto or count == said, "another number of elements than was said before")
         self.peer = count
         own = int.from_bytes(mine[24:], "little")
         smaller = own < count or own == count and channel.party == FIRST

@@ -7,8 +7,6 @@ import json
 import socket
 import threading
 
-import numpy as np
-
 import base_ot
 import blocks as B
 import circuit
@@ -206,26 +204,25 @@ def base():
     }
 
 
-def all_of_them():
-    return {
+RUNS = {
+    "kos, correlated": lambda: transfers("cot", 200),
+    "kos, random": lambda: transfers("rot", 200),
+    "kos, chosen": lambda: transfers("ot", 20),
+    "vole-psi, malicious, both learn": lambda: intersection("malicious", psi.BOTH),
+    "vole-psi, semi-honest, the first party learns": lambda: intersection("semi-honest", psi.ME),
+    "yao": evaluation,
+}
+
+
+def main():
+    out = {
         "seeds": {"first party": SEEDS[1].hex(), "second party": SEEDS[2].hex()},
         "circuit": CIRCUIT.splitlines(),
         "primitives": primitives(),
         "base ot": base(),
-        "runs": {
-            "kos, correlated": transfers("cot", 200),
-            "kos, random": transfers("rot", 200),
-            "kos, chosen": transfers("ot", 20),
-            "vole-psi, malicious, both learn": intersection("malicious", psi.BOTH),
-            "vole-psi, semi-honest, the first party learns": intersection("semi-honest", psi.ME),
-            "yao": evaluation(),
-        },
+        "runs": {name: run() for name, run in RUNS.items()},
     }
-
-
-def main():
-    np.seterr(over="ignore")
-    print(json.dumps(all_of_them(), indent=1, ensure_ascii=False))
+    print(json.dumps(out, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":
