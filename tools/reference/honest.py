@@ -147,6 +147,14 @@ def test_an_intersection_for_both_where_the_reference_receives():
     assert intersect(keys(0, 9), keys(4, 30), psi.BOTH, "malicious", False) == (keys(4, 5), keys(4, 5))
 
 
+def test_a_larger_set_of_the_command_has_a_sparse_store():
+    assert intersect(keys(0, 40), keys(20, 1100), psi.PEER, "malicious", True) == (None, keys(20, 20))
+
+
+def test_a_larger_set_of_the_reference_has_a_sparse_store():
+    assert intersect(keys(0, 1100), keys(1090, 40), psi.ME, "malicious", False) == (keys(1090, 10), None)
+
+
 def test_an_intersection_whose_protocol_nobody_named():
     assert intersect(keys(0, 9), keys(4, 30), psi.ME, "malicious", True, "auto") == (keys(4, 5), None)
 

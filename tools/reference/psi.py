@@ -1,15 +1,15 @@
-"""Rows by VOLE-PSI of small sets (docs/wire/vole-psi.md): which keys both sides have."""
+"""Rows by VOLE-PSI (docs/wire/vole-psi.md): which keys both sides have."""
 
 import numpy as np
 
 import blocks as B
 import vole
 from blake3 import Blake3, keyed
+from store import store
 from wire import FIRST, Transcript, commitment, framed, refuse_unless, u64
 
 MAGIC = b"tacit-psi vole-6"
 ME, PEER, BOTH = 0, 1, 2
-SMALL = 1 << 10
 
 
 def element(*parts):
@@ -26,36 +26,12 @@ class Sizes:
     """What follows from the sizes of both sets."""
 
     def __init__(self, receiver, sender, malicious):
-        assert 1 <= receiver <= SMALL and receiver * sender <= 1 << 31, "only the store of small sets is here"
         pairs = max(sender * (sender + receiver), 1)
-        self.slots, self.sender = receiver, sender
+        self.store, self.sender = store(receiver, sender), sender
         self.bits = 128 if malicious else min(128, 41 + (pairs - 1).bit_length())
         self.rest = -(-(self.bits - (sender.bit_length() - 1)) // 8)
         self.prefix = max(self.bits - 8 * self.rest, 0)
         self.bitmap = sender + (1 << self.prefix)
-
-
-def interpolate(keys, values):
-    """The polynomial's coefficients, lowest first: one point after the other, with what is left at all others."""
-    n = len(keys)
-    points, left = B.of_ints(keys), B.of_ints(values)
-    # The polynomial that is zero at all points so far: its values at all points, and its coefficients.
-    at_points, zero = np.broadcast_to(B.of_int(1), (n, 2)), B.zeros(n + 1)
-    zero[0, 0], out = 1, B.zeros(n + 1)
-    for i in range(n):
-        share = B.mul_int(B.to_int(left[i]), B.inverse_int(B.to_int(at_points[i])))
-        added = B.mul(np.concatenate([at_points, zero]), B.of_int(share))
-        left, out = left ^ added[:n], out ^ added[n:]
-        grown = B.mul(np.concatenate([at_points, zero]), np.concatenate([points ^ points[i], np.broadcast_to(points[i], zero.shape)]))
-        at_points, zero = grown[:n], grown[n:] ^ np.concatenate([B.zeros(1), zero[:-1]])
-    return out[:n]
-
-
-def evaluate(slots, keys):
-    points, out = B.of_ints(keys), B.zeros(len(keys))
-    for slot in slots[::-1]:
-        out = B.mul(out, points) ^ slot
-    return out
 
 
 def halves(data):
@@ -92,7 +68,8 @@ class Run:
         transcript.append_u64("instance", channel.next_instance())
         transcript.append_u64("first receives", int(self.receives == (channel.party == FIRST)))
         transcript.append("receiver", self.announcements[0]).append("sender", self.announcements[1])
-        transcript.append_u64("bins", 1).append_u64("third", 0).append_u64("dense", sizes.slots)
+        for label, number in zip(("bins", "third", "dense"), sizes.store.numbers):
+            transcript.append_u64(label, number)
         transcript.append_u64("tag bits", sizes.bits)
         self.context = transcript.copy().challenge("coin", 32)
         self.coin, self.opening = channel.random(32), channel.random(32)
@@ -143,10 +120,10 @@ class Run:
     def _receive(self):
         channel, sizes = self.channel, self.sizes
         source = vole.Receiver(channel, self.malicious)
-        u, w = source.extend(channel, sizes.slots)
-        store = interpolate(*zip(*self.hashed))
-        channel.send(B.to_bytes(store ^ u))
-        mine = self._tags(evaluate(w, [k for k, _ in self.hashed]))
+        u, w = source.extend(channel, sizes.store.slots)
+        slots = sizes.store.encode(*zip(*self.hashed), channel.random)
+        channel.send(B.to_bytes(slots ^ u))
+        mine = self._tags(sizes.store.decode(w, [key for key, _ in self.hashed]))
         theirs = read_tags(sizes, channel.recv(-(-sizes.bitmap // 8)), channel.recv(sizes.sender * sizes.rest))
         places = {tag: place for place, tag in enumerate(theirs)}
         found = [(places[tag], proof, at) for tag, proof, at in mine if tag in places]
@@ -160,10 +137,11 @@ class Run:
     def _send(self):
         channel, sizes = self.channel, self.sizes
         source = vole.Sender(channel, self.malicious)
-        v, delta = source.extend(channel, sizes.slots), B.of_int(source.delta)
-        masked = B.of_bytes(channel.recv(16 * sizes.slots))
+        v, delta = source.extend(channel, sizes.store.slots), B.of_int(source.delta)
+        masked = B.of_bytes(channel.recv(16 * sizes.store.slots))
         k = v ^ B.mul(masked, delta)
-        sums = evaluate(k, [key for key, _ in self.hashed]) ^ B.mul(B.of_ints([value for _, value in self.hashed]), delta)
+        keys, values = zip(*self.hashed)
+        sums = sizes.store.decode(k, keys) ^ B.mul(B.of_ints(values), delta)
         tags = self._tags(sums)
         channel.send(write_tags(sizes, [tag for tag, _, _ in tags]))
         channel.flush()

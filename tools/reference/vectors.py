@@ -13,6 +13,7 @@ import circuit
 import kos
 import psi
 import ristretto
+import store
 import vole
 import wire
 import yao
@@ -75,7 +76,7 @@ def primitives():
         "code, seed zero, 108,544 positions that are the prg of seed 1: first 256 results, blake3": hashed(
             B.to_bytes(vole.Code(B.of_int(0), layout.positions).encode(B.Prg(B.of_int(1)).take(layout.positions)[None], 256)[0])
         ).hex(),
-        "store, keys 1, 2 and 3, values 4, 5 and 6": B.to_bytes(psi.interpolate([1, 2, 3], [4, 5, 6])).hex(),
+        "store, keys 1, 2 and 3, values 4, 5 and 6": B.to_bytes(store.interpolate([1, 2, 3], [4, 5, 6])).hex(),
         "digest of the circuit below": circuit.read(CIRCUIT).digest().hex(),
     }
 
