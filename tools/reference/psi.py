@@ -120,9 +120,15 @@ class Run:
     def _receive(self):
         channel, sizes = self.channel, self.sizes
         source = vole.Receiver(channel, self.malicious)
-        u, w = source.extend(channel, sizes.store.slots)
-        slots = sizes.store.encode(*zip(*self.hashed), channel.random)
-        channel.send(B.to_bytes(slots ^ u))
+        slots, of_runs = None, []
+        for size in vole.runs(sizes.store.slots):
+            u, w = source.extend(channel, size)
+            if slots is None:
+                slots = sizes.store.encode(*zip(*self.hashed), channel.random)
+            start = sum(map(len, of_runs))
+            channel.send(B.to_bytes(slots[start : start + size] ^ u))
+            of_runs.append(w)
+        w = np.concatenate(of_runs)
         mine = self._tags(sizes.store.decode(w, [key for key, _ in self.hashed]))
         theirs = read_tags(sizes, channel.recv(-(-sizes.bitmap // 8)), channel.recv(sizes.sender * sizes.rest))
         places = {tag: place for place, tag in enumerate(theirs)}
@@ -137,9 +143,11 @@ class Run:
     def _send(self):
         channel, sizes = self.channel, self.sizes
         source = vole.Sender(channel, self.malicious)
-        v, delta = source.extend(channel, sizes.store.slots), B.of_int(source.delta)
-        masked = B.of_bytes(channel.recv(16 * sizes.store.slots))
-        k = v ^ B.mul(masked, delta)
+        delta, of_runs = B.of_int(source.delta), []
+        for size in vole.runs(sizes.store.slots):
+            v = source.extend(channel, size)
+            of_runs.append(v ^ B.mul(B.of_bytes(channel.recv(16 * size)), delta))
+        k = np.concatenate(of_runs)
         keys, values = zip(*self.hashed)
         sums = sizes.store.decode(k, keys) ^ B.mul(B.of_ints(values), delta)
         tags = self._tags(sums)

@@ -10,6 +10,12 @@ WEIGHT, LANES, GROUP = 424, 4, 8
 LARGEST_RUN = 7 << 16
 
 
+def runs(count):
+    """The sizes of the runs of a request."""
+    size = -(-count // -(-count // LARGEST_RUN))
+    return [min(size, count - start) for start in range(0, count, size)]
+
+
 class Layout:
     """Trees, their depth, and how many leaves of each are positions, for `count` correlations in one run."""
 
