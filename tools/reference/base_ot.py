@@ -85,4 +85,3 @@ class Receiver:
         pads = self.run.oracle(b"pad", theirs, self.message)
         keys = [ristretto.encode(ristretto.multiply(b, big_a)) for b in self.secrets]
         return [pads(i, x, key, 16) for i, (x, key) in enumerate(zip(self.choices, keys))]
-

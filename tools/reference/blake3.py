@@ -6,7 +6,16 @@ IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x
 PERMUTATION = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)
 CHUNK_START, CHUNK_END, PARENT, ROOT, KEYED, CONTEXT, MATERIAL = (1 << bit for bit in range(7))
 CHUNK = 1024
-MIXES = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15), (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
+MIXES = (
+    (0, 4, 8, 12),
+    (1, 5, 9, 13),
+    (2, 6, 10, 14),
+    (3, 7, 11, 15),
+    (0, 5, 10, 15),
+    (1, 6, 11, 12),
+    (2, 7, 8, 13),
+    (3, 4, 9, 14),
+)
 
 
 def _schedules():
@@ -19,7 +28,11 @@ def _schedules():
 
 def _rounds():
     """The seven rounds as straight-line code, which is several times faster than loops."""
-    lines = ["def rounds(v, m):", " " + ",".join(f"v{i}" for i in range(16)) + "=v", " " + ",".join(f"m{i}" for i in range(16)) + "=m"]
+    lines = [
+        "def rounds(v, m):",
+        " " + ",".join(f"v{i}" for i in range(16)) + "=v",
+        " " + ",".join(f"m{i}" for i in range(16)) + "=m",
+    ]
     for order in _schedules():
         for i, (a, b, c, d) in enumerate(MIXES):
             for word, (down, up) in ((order[2 * i], (16, 12)), (order[2 * i + 1], (8, 7))):
@@ -105,7 +118,13 @@ class Blake3:
         size, flags = len(self.buffer), self.flags | self._start() | CHUNK_END
         for left in reversed(self.stack):
             value = _compress(chain, block, counter, size, flags)[:8]
-            chain, block, counter, size, flags = self.key, struct.pack("<16I", *left, *value), 0, 64, self.flags | PARENT
+            chain, block, counter, size, flags = (
+                self.key,
+                struct.pack("<16I", *left, *value),
+                0,
+                64,
+                self.flags | PARENT,
+            )
         out = b""
         for piece in range((length + 63) // 64):
             out += struct.pack("<16I", *_compress(chain, block, piece, size, flags | ROOT))

@@ -95,7 +95,10 @@ def frame(kind, payload):
 
 
 def test_wrong_greetings_end_a_connecting_command():
-    job, terms = ("ot", "sender", "receiver"), {**command.COMMON, "count": "100", "kind": "cot", "protocol": "kos", "security": "malicious"}
+    job, terms = (
+        ("ot", "sender", "receiver"),
+        {**command.COMMON, "count": "100", "kind": "cot", "protocol": "kos", "security": "malicious"},
+    )
     for greeting, word, _ in wrong_greetings(job, terms):
 
         def body(channel, *_):
@@ -119,7 +122,12 @@ def test_a_listening_command_waits_on_after_strangers_and_serves_the_peer():
                     drain(channel)
                 channel.sock.close()
                 channel = wire.connect(address)
-        for change in (lambda tag, _: bytes(len(tag)), lambda _, other: other, lambda tag, _: tag[:-1], lambda tag, _: tag + b"\0"):
+        for change in (
+            lambda tag, _: bytes(len(tag)),
+            lambda _, other: other,
+            lambda tag, _: tag[:-1],
+            lambda tag, _: tag + b"\0",
+        ):
             confirm_with(channel, job, terms, change)
             channel = wire.connect(address)
         peer.channel = channel
@@ -171,16 +179,25 @@ def joining(peer, index, end=wire.SECOND):
     head = b"TACIT\0" + struct.pack("<I", wire.WIRE_VERSION) + b"\x050.1.0\x01"
 
     def greeting(end):
-        return head + wire.labelled("tacit 3 channel join", peer.channel.session, struct.pack("<H", index), bytes([end]))
+        return head + wire.labelled(
+            "tacit 3 channel join", peer.channel.session, struct.pack("<H", index), bytes([end])
+        )
 
     channel.frame(HELLO, greeting(end))
     return channel, greeting(FIRST)
 
 
 def test_only_the_channel_that_is_due_joins_a_session():
-    words = ["ot", "--role", "receiver", "--count", "100", "--kind", "cot", "--protocol", "kos", "--threads", "2"]
+    words = "ot --role receiver --count 100 --kind cot --protocol kos --threads 2"
     with command.Peer(words, False) as peer:
-        terms = {**command.COMMON, "channels": "2", "count": "100", "kind": "cot", "protocol": "kos", "security": "malicious"}
+        terms = {
+            **command.COMMON,
+            "channels": "2",
+            "count": "100",
+            "kind": "cot",
+            "protocol": "kos",
+            "security": "malicious",
+        }
         wire.greet(peer.channel, ("ot", "sender", "receiver"), terms)
         strangers = [joining(peer, index, end)[0] for index, end in ((0, wire.SECOND), (2, wire.SECOND), (1, FIRST))]
         channel, answer = joining(peer, 1)
@@ -217,6 +234,7 @@ def test_points_that_are_none_are_refused_in_either_message():
 
 def flip(channel, target, every=None):
     """Flips a bit of message `target`, counted from here on, or of each piece of `every` bytes in it."""
+
     def tamper(at, data):
         if at != target:
             return data
@@ -265,6 +283,7 @@ def test_a_wrong_hash_of_what_passed_gives_no_result():
 
 def intersection(learns, cheat, theirs=None):
     """A run of the reference that `cheat` spoils once the announcements are there."""
+
     def body(channel):
         run = psi.Run(channel, [psi.element(key) for key in MINE], malicious=True, learns=learns)
         cheat(run, channel)
@@ -300,7 +319,9 @@ def test_more_keys_than_were_allowed_are_refused_before_the_salt():
         channel.recv(1)
         raise AssertionError("it went on")
 
-    refused(lambda: command.psi("peer", THEIRS, more=["--max-peer-rows", "8"]), greeted(body), "9 elements where at most 8")
+    refused(
+        lambda: command.psi("peer", THEIRS, more="--max-peer-rows 8"), greeted(body), "9 elements where at most 8"
+    )
 
 
 def test_another_number_of_keys_than_was_said_for_the_choice_of_a_protocol_is_refused():
@@ -374,6 +395,7 @@ def test_a_softspoken_receiver_with_other_choices_in_each_group_is_caught():
 
 def tags_cheat(change):
     """What the command says to a sender whose tags `change` makes of the right ones."""
+
     def cheat(run, channel):
         write = psi.write_tags
         patch(psi, "write_tags", lambda sizes, tags: change(sizes, tags, write))
@@ -447,7 +469,9 @@ def test_an_output_label_that_is_neither_is_refused():
 
     def body(channel, job, terms):
         wire.greet(channel, job, terms)
-        yao.evaluate(channel, function, honest.bits(9, 8), True, False, flip=lambda labels: [labels[0] ^ 1, *labels[1:]])
+        yao.evaluate(
+            channel, function, honest.bits(9, 8), True, False, flip=lambda labels: [labels[0] ^ 1, *labels[1:]]
+        )
         channel.recv(1)
 
     start = lambda: command.yao("evaluator", function, "add8", 7, "garbler")  # noqa: E731

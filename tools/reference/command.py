@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import wire
@@ -13,34 +15,42 @@ COMMON = {"base-ot": "mrr21", "channels": "1", "link": "loopback"}
 KEYS = {
     "bounds": "none", "case-fold": "true", "key columns": "1", "key labels": "(none)", "key types": "text",
     "min-matches": "0", "nfc": "true", "result-to-owner": "no", "reveal": "rows", "trim": "true",
-    "version of keys": "key v2: 1 columns, nfc true, trim true, case fold true, Unicode of normalisation 18.0.0, "
-    "of case folding 16.0.0, of white space 17.0.0",
 }
+# The versions follow from what the command was built with.
+VERSION_OF_KEYS = re.compile(
+    r"key v2: 1 columns, nfc true, trim true, case fold true, Unicode of normalisation \d+\.\d+\.\d+, "
+    r"of case folding \d+\.\d+\.\d+, of white space \d+\.\d+\.\d+"
+)
 
 
 def command():
     """The command's path; it is an error if there is none."""
     path = os.environ.get("TACIT") or ROOT / "target" / "debug" / "tacit"
     if not Path(path).exists():
-        raise SystemExit(f"{path} is missing: `cargo build -p tacit-cli` makes it, or TACIT names it\n0 passed, 1 failed")
+        print(f"{path} is missing: `cargo build -p tacit-cli` makes it, or TACIT names it\n0 passed, 1 failed")
+        raise SystemExit(1)
     return str(path)
 
 
 class Peer:
     """A run of the command and this side's channel to it."""
 
-    def __init__(self, words, listens):
-        """`listens`: whether this side does."""
+    def __init__(self, words, listens, files=()):
+        """`words`: the command's, in which DIR is a folder with `files`. `listens`: whether this side does."""
         self.folder = tempfile.TemporaryDirectory()
+        for name, text in dict(files).items():
+            self.path(name).write_text(text)
         sock, address = wire.listener()
         ends = ["--connect", address]
         if not listens:
             sock.close()
             ends = ["--listen", address]
-        words = [word.replace("DIR", self.folder.name) for word in words]
+        words = [word.replace("DIR", self.folder.name) for word in words.split()]
         self.process = subprocess.Popen(
             [command(), *words, *ends, "--insecure-plaintext", "--json", "--timeout", "60", "--connect-timeout", "60"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.channel = wire.accept(sock) if listens else wire.connect(address)
         sock.close()
@@ -67,25 +77,36 @@ class Peer:
         return self.ended
 
 
-def ot(role, kind, count, *, listens=True, protocol="kos"):
-    """The command as the other side of `role`'s transfers, greeted."""
+def ot(role, kind, count, *, listens=True, protocol="kos", security="malicious"):
+    """The command as the other side of `role`'s transfers; the job and the parameters to greet it with."""
     theirs = "receiver" if role == "sender" else "sender"
-    words = ["ot", "--role", theirs, "--count", str(count), "--kind", kind, "--protocol", protocol, "--out", "DIR/share.npz"]
-    peer = Peer(words, listens)
-    terms = {**COMMON, "count": str(count), "kind": kind, "protocol": protocol, "security": "malicious"}
+    words = f"ot --role {theirs} --count {count} --kind {kind} --protocol {protocol} --security {security}"
+    peer = Peer(words + " --out DIR/share.npz", listens)
+    terms = {**COMMON, "count": str(count), "kind": kind, "protocol": protocol, "security": security}
     return peer, ("ot", role, theirs), terms
 
 
-def psi(learns, keys, *, security="malicious", listens=True, protocol="vole", more=()):
+@cache
+def version_of_keys():
+    """The parameter of this name, out of a greeting of the command's."""
+    with psi_peer("me", ["a"], "malicious", True, "vole", "") as peer:
+        found = wire.parse_hello(peer.channel.recv_hello())[-1]["version of keys"]
+    assert VERSION_OF_KEYS.fullmatch(found), found
+    return found
+
+
+def psi_peer(word, keys, security, listens, protocol, more):
+    """The command as a side that learns what `word` says."""
+    words = f"psi --input DIR/in.csv --key k --result {word} --protocol {protocol} --security {security} {more}"
+    words += "" if word == "peer" else " --output DIR/out.csv"
+    return Peer(words, listens, {"in.csv": "k\n" + "".join(key + "\n" for key in keys)})
+
+
+def psi(learns, keys, *, security="malicious", listens=True, protocol="vole", more=""):
     """The command with `keys` as the other side of an intersection in which this side learns what `learns` says."""
     word = {"me": "peer", "peer": "me", "both": "both"}[learns]
-    folder = tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False)
-    folder.write("k\n" + "".join(key + "\n" for key in keys))
-    folder.close()
-    words = ["psi", "--input", folder.name, "--key", "k", "--result", word, "--protocol", protocol, "--security", security]
-    words += [*([] if word == "peer" else ["--output", "DIR/out.csv"]), *more]
-    peer = Peer(words, listens)
-    terms = {**COMMON, **KEYS, "protocol": protocol, "security": security}
+    terms = {**COMMON, **KEYS, "protocol": protocol, "security": security, "version of keys": version_of_keys()}
+    peer = psi_peer(word, keys, security, listens, protocol, more)
     return peer, ("psi", f"result {learns}", f"result {word}"), terms
 
 
@@ -98,11 +119,11 @@ def rows(peer):
 def yao(role, circuit, name, value, to, *, listens=True):
     """The command as the other side of `role`'s evaluation."""
     theirs = "evaluator" if role == "garbler" else "garbler"
-    words = ["eval", name, "--role", theirs, "--input", hex(value), "--output-to", to, "--security", "semi-honest"]
-    peer = Peer(words, listens)
+    words = f"eval {name} --role {theirs} --input {value:#x} --output-to {to} --security semi-honest"
     terms = {
-        **COMMON, "asked for": "whole evaluation", "copies": "auto", "function": name, "input widths": ",".join(map(str, circuit.inputs)),
-        "ot": "auto", "output widths": ",".join(map(str, circuit.outputs)), "output-to": to, "protocol": "yao", "rows": "1",
+        **COMMON, "asked for": "whole evaluation", "copies": "auto", "function": name,
+        "input widths": ",".join(map(str, circuit.inputs)), "ot": "auto",
+        "output widths": ",".join(map(str, circuit.outputs)), "output-to": to, "protocol": "yao", "rows": "1",
         "security": "semi-honest", "wiring": circuit.digest()[:16].hex(),
     }
-    return peer, ("eval", role, theirs), terms
+    return Peer(words, listens), ("eval", role, theirs), terms

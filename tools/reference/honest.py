@@ -71,6 +71,23 @@ def transfers(role, kind, count, listens):
             return cot, mine, dict(share)
 
 
+def test_correlated_ot_by_iknp():
+    # More than one tile.
+    for role, listens in (("sender", True), ("receiver", False)):
+        peer, job, terms = command.ot(role, "cot", 9000, listens=listens, protocol="iknp", security="semi-honest")
+        with peer:
+            wire.greet(peer.channel, job, terms)
+            cot = yao.Iknp(kos.Sender(peer.channel) if role == "sender" else kos.Receiver(peer.channel))
+            mine = cot.extend(peer.channel, 9000)
+            wire.finish(peer.channel)
+            ended_well(peer)
+            with np.load(peer.path("share.npz")) as share:
+                if role == "sender":
+                    check_correlated(B.of_int(cot.delta), mine, share["w"])
+                else:
+                    check_correlated(share["delta"], share["v"], mine)
+
+
 def check_correlated(delta, v, w):
     assert len(v) == len(w)
     assert (w == v ^ B.masked(B.lsb(w), np.broadcast_to(delta, v.shape))).all()
@@ -118,7 +135,9 @@ def intersect(mine, theirs, learns, security, listens, protocol="vole"):
     with peer:
         wire.greet(peer.channel, job, terms)
         elements = [psi.element(key) for key in mine]
-        found = psi.Run(peer.channel, elements, malicious=security == "malicious", learns=learns, auto=protocol == "auto").run()
+        found = psi.Run(
+            peer.channel, elements, malicious=security == "malicious", learns=learns, auto=protocol == "auto"
+        ).run()
         wire.finish(peer.channel)
         ended_well(peer)
         return None if found is None else [mine[at] for at in found], command.rows(peer)
@@ -174,7 +193,9 @@ def test_empty_sets_match_nothing():
 
 def exported(name):
     """The circuit of a built-in function, as the command writes it."""
-    text = subprocess.run([command.command(), "circuit", "export", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    text = subprocess.run(
+        [command.command(), "circuit", "export", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     return circuit.read(text.stdout)
 
 

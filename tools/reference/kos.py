@@ -138,4 +138,3 @@ def receive_chosen(channel, rot, choices):
     channel.send(B.pack(random ^ choices))
     masked = B.of_bytes(channel.recv(32 * len(choices))).reshape(-1, 2, 2)
     return masked[np.arange(len(choices)), choices] ^ pads
-

@@ -30,7 +30,9 @@ def sqrt_ratio(u, v):
 _root = sqrt_ratio(1, (-1 - D) % P)
 INVSQRT_A_MINUS_D = _root[1]
 # RFC 9496 names the root that is odd.
-SQRT_AD_MINUS_ONE = next(r for r in (sqrt_ratio((-1 * D - 1) % P, 1)[1], -sqrt_ratio((-1 * D - 1) % P, 1)[1] % P) if r & 1)
+SQRT_AD_MINUS_ONE = next(
+    r for r in (sqrt_ratio((-1 * D - 1) % P, 1)[1], -sqrt_ratio((-1 * D - 1) % P, 1)[1] % P) if r & 1
+)
 
 
 def add(p, q):

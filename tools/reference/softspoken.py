@@ -61,7 +61,11 @@ class Setup:
 
     def bind(self, channel):
         if self.malicious:
-            made = Transcript("tacit kos seeds v1").append("base", b"mrr21").append("base", self.passed.digest(channel.party))
+            made = (
+                Transcript("tacit kos seeds v1")
+                .append("base", b"mrr21")
+                .append("base", self.passed.digest(channel.party))
+            )
             self.history.append("seeds", made.challenge("binding", 32))
 
     def batches(self, n):
@@ -107,7 +111,9 @@ class Sender(Setup):
         if not self.opened:
             self._open(channel)
         batches, out = self.batches(n), []
-        streams = [B.streams(leaves, self.used, sum(data + more for _, data, more in batches)) for _, leaves, _ in self.leaves]
+        streams = [
+            B.streams(leaves, self.used, sum(data + more for _, data, more in batches)) for _, leaves, _ in self.leaves
+        ]
         at = 0
         for start, data, more in batches:
             length = data + more
@@ -160,7 +166,9 @@ class Receiver(Setup):
         if not self.opened:
             self._open(channel)
         batches, out = self.batches(n), []
-        streams = [B.streams(leaves, self.used, sum(data + more for _, data, more in batches)) for _, leaves in self.leaves]
+        streams = [
+            B.streams(leaves, self.used, sum(data + more for _, data, more in batches)) for _, leaves in self.leaves
+        ]
         at = 0
         for start, data, more in batches:
             length = data + more

@@ -8,8 +8,24 @@ import blocks as B
 
 SMALL, PAIRS = 1 << 10, 1 << 31
 RATIO = (
-    1175973, 839490, 610461, 454570, 348462, 276239, 227080, 193619, 170844, 155342, 144790, 137608, 132720, 129393, 127128,
-    125586, 124537, 123823,
+    1175973,
+    839490,
+    610461,
+    454570,
+    348462,
+    276239,
+    227080,
+    193619,
+    170844,
+    155342,
+    144790,
+    137608,
+    132720,
+    129393,
+    127128,
+    125586,
+    124537,
+    123823,
 )
 
 
@@ -24,7 +40,10 @@ def interpolate(keys, values):
         share = B.mul_int(B.to_int(left[i]), B.inverse_int(B.to_int(at_points[i])))
         added = B.mul(np.concatenate([at_points, zero]), B.of_int(share))
         left, out = left ^ added[:n], out ^ added[n:]
-        grown = B.mul(np.concatenate([at_points, zero]), np.concatenate([points ^ points[i], np.broadcast_to(points[i], zero.shape)]))
+        grown = B.mul(
+            np.concatenate([at_points, zero]),
+            np.concatenate([points ^ points[i], np.broadcast_to(points[i], zero.shape)]),
+        )
         at_points, zero = grown[:n], grown[n:] ^ np.concatenate([B.zeros(1), zero[:-1]])
     return out[:n]
 
@@ -80,7 +99,11 @@ class Sparse:
             return (part & word) * np.uint64(count) >> np.uint64(32)
 
         third, half = self.third, np.uint64(32)
-        thirds = [scaled(low >> half, third), scaled(high, third) + np.uint64(third), scaled(high >> half, third) + np.uint64(2 * third)]
+        thirds = [
+            scaled(low >> half, third),
+            scaled(high, third) + np.uint64(third),
+            scaled(high >> half, third) + np.uint64(2 * third),
+        ]
         return scaled(low, self.bins).astype(int), np.stack(thirds, 1).astype(int)
 
     def encode(self, keys, values, random):

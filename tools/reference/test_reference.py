@@ -33,7 +33,9 @@ PROCESSES = 2
 
 def tests():
     """All tests, by name; the longest ones first."""
-    found = {name: test for module in (cheaters, honest) for name, test in vars(module).items() if name.startswith("test_")}
+    found = {
+        name: test for module in (cheaters, honest) for name, test in vars(module).items() if name.startswith("test_")
+    }
     return dict(sorted(found.items(), key=lambda item: -getattr(item[1], "seconds", 0)))
 
 

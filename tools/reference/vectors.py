@@ -1,6 +1,6 @@
 """The vectors of docs/wire: primitives, and whole runs between two references whose randomness comes from seeds.
 
-    python3 tools/reference/vectors.py > docs/wire/vectors.json
+python3 tools/reference/vectors.py > docs/wire/vectors.json
 """
 
 import json
@@ -70,11 +70,14 @@ def primitives():
         "recording at the first party: sent abc, received defg": recording.digest(wire.FIRST).hex(),
         "commitment, context c, message m, opening zero": wire.commitment(b"c", b"m", bytes(32)).hex(),
         "ristretto255 of 64 uniform bytes: keyed blake3, key zero, of uniform": [
-            uniform.hex(), ristretto.encode(ristretto.from_uniform(uniform)).hex(),
+            uniform.hex(),
+            ristretto.encode(ristretto.from_uniform(uniform)).hex(),
         ],
         "element of the key abc": psi.element("abc").hex(),
         "code, seed zero, 108,544 positions that are the prg of seed 1: first 256 results, blake3": hashed(
-            B.to_bytes(vole.Code(B.of_int(0), layout.positions).encode(B.Prg(B.of_int(1)).take(layout.positions)[None], 256)[0])
+            B.to_bytes(
+                vole.Code(B.of_int(0), layout.positions).encode(B.Prg(B.of_int(1)).take(layout.positions)[None], 256)[0]
+            )
         ).hex(),
         "store, keys 1, 2 and 3, values 4, 5 and 6": B.to_bytes(store.interpolate([1, 2, 3], [4, 5, 6])).hex(),
         "digest of the circuit below": circuit.read(CIRCUIT).digest().hex(),
@@ -119,8 +122,12 @@ def run(job, parameters, first, second):
     side(wire.FIRST, (role, peer_role), first)
     other.join()
     return {
-        "job": [protocol, role, peer_role], "parameters": parameters, "sent by the first party": notes[1],
-        "sent by the second party": notes[2], "result of the first party": results[1], "result of the second party": results[2],
+        "job": [protocol, role, peer_role],
+        "parameters": parameters,
+        "sent by the first party": notes[1],
+        "sent by the second party": notes[2],
+        "result of the first party": results[1],
+        "result of the second party": results[2],
     }
 
 
@@ -148,7 +155,10 @@ def transfers(kind, count):
             choices, messages = rot.extend(channel, count)
             return {"choices": B.pack(choices).hex(), "messages": shown(B.to_bytes(messages))}
         choices = B.bits_of(channel.random((count + 7) // 8), count)
-        return {"choices": B.pack(choices).hex(), "messages": shown(B.to_bytes(kos.receive_chosen(channel, rot, choices)))}
+        return {
+            "choices": B.pack(choices).hex(),
+            "messages": shown(B.to_bytes(kos.receive_chosen(channel, rot, choices))),
+        }
 
     return run(("ot", "sender", "receiver"), parameters, sender, receiver)
 
@@ -157,7 +167,13 @@ def intersection(security, learns):
     """The first party has a to e, the second d to h; `learns`: the first party."""
     words = {psi.ME: ("result me", "result peer"), psi.BOTH: ("result both", "result both")}[learns]
     parameters = {"base-ot": "mrr21", "channels": "1", "link": "loopback", "key": "bytes", "protocol": "vole"}
-    parameters |= {"bounds": "none", "min-matches": "0", "reveal": "rows", "result-to-owner": "no", "security": security}
+    parameters |= {
+        "bounds": "none",
+        "min-matches": "0",
+        "reveal": "rows",
+        "result-to-owner": "no",
+        "security": security,
+    }
 
     def side(keys, mine):
         def body(channel):
@@ -174,9 +190,20 @@ def intersection(security, learns):
 def evaluation():
     function = circuit.read(CIRCUIT)
     parameters = {
-        "asked for": "whole evaluation", "base-ot": "mrr21", "channels": "1", "copies": "auto", "function": "a circuit file",
-        "input widths": "2,2", "link": "loopback", "ot": "auto", "output widths": "3,1", "output-to": "both", "protocol": "yao",
-        "rows": "1", "security": "semi-honest", "wiring": function.digest()[:16].hex(),
+        "asked for": "whole evaluation",
+        "base-ot": "mrr21",
+        "channels": "1",
+        "copies": "auto",
+        "function": "a circuit file",
+        "input widths": "2,2",
+        "link": "loopback",
+        "ot": "auto",
+        "output widths": "3,1",
+        "output-to": "both",
+        "protocol": "yao",
+        "rows": "1",
+        "security": "semi-honest",
+        "wiring": function.digest()[:16].hex(),
     }
 
     def garbler(channel):
@@ -200,8 +227,11 @@ def base():
     for sock in socks:
         sock.close()
     return {
-        "sent by the sender": sending.message.hex(), "sent by the receiver": receiving.message.hex(),
-        "pairs": [[message.hex() for message in pair] for pair in pairs], "choices": [0, 1, 1], "taken": [message.hex() for message in taken],
+        "sent by the sender": sending.message.hex(),
+        "sent by the receiver": receiving.message.hex(),
+        "pairs": [[message.hex() for message in pair] for pair in pairs],
+        "choices": [0, 1, 1],
+        "taken": [message.hex() for message in taken],
     }
 
 

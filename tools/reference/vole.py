@@ -10,9 +10,14 @@ WEIGHT, LANES, GROUP = 424, 4, 8
 LARGEST_RUN = 7 << 16
 
 
+def up(a, b):
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
 def runs(count):
     """The sizes of the runs of a request."""
-    size = -(-count // -(-count // LARGEST_RUN))
+    size = up(count, up(count, LARGEST_RUN))
     return [min(size, count - start) for start in range(0, count, size)]
 
 
@@ -24,7 +29,7 @@ class Layout:
         wanted = 2 * (count + 1) + 4096
 
         def tiles(depth):
-            return -(-max(WEIGHT, -(-wanted >> depth)) // LANES)
+            return up(max(WEIGHT, up(wanted, 1 << depth)), LANES)
 
         def cost(depth):
             return (tiles(depth) * LANES << depth) + 2000 * tiles(depth) * LANES * depth
@@ -33,7 +38,7 @@ class Layout:
         self.tiles = tiles(self.depth)
         self.trees = self.tiles * LANES
         grain = max(128, 1 << (self.depth - 6))
-        block = -(--(-wanted // self.trees) // grain) * grain
+        block = up(up(wanted, self.trees), grain) * grain
         self.block = min(max(block, 256), 1 << self.depth)
         self.positions = self.trees * self.block
         self.cots = self.trees * self.depth
@@ -51,7 +56,7 @@ class GroupKeys:
     """A key of CCR for each group of eight tiles."""
 
     def __init__(self, seed, layout):
-        keys = B.encrypt(B.round_keys(seed), B.counters(0, -(-layout.tiles // GROUP)))
+        keys = B.encrypt(B.round_keys(seed), B.counters(0, up(layout.tiles, GROUP)))
         self.keys = B.round_keys(keys)[np.arange(layout.trees) // (GROUP * LANES)]
 
     def ccr(self, nodes):
@@ -76,7 +81,7 @@ class Code:
 
     def images(self, which, first, count):
         length = self.length
-        log_b = min((length & -length).bit_length() - 1, -(-(length.bit_length() - 1) // 2))
+        log_b = min((length & -length).bit_length() - 1, up(length.bit_length() - 1, 2))
         a, mask = np.uint64(length >> log_b), np.uint64((1 << log_b) - 1)
         word, log_b = np.uint64(0xFFFFFFFF), np.uint64(log_b)
 
@@ -103,7 +108,7 @@ class Code:
             words = np.bitwise_xor.accumulate(words, axis=1)
             if stage == 0:
                 words = words[:, self.images(0, 0, self.length)]
-        whole = -(-count // 32) * 32
+        whole = up(count, 32) * 32
         out = words[:, self.images(1, 0, whole)].copy()
         lower = words[:, self.images(1, self.length // 2, whole)]
         lower = B.mul(lower, self.factors[2].take(whole)[None])
@@ -147,7 +152,9 @@ class Party:
             pair = [self.opening, theirs] if self.sends else [theirs, self.opening]
             joint = self.context.copy().append("sender's seed", pair[0]).append("receiver's seed", pair[1])
             self.joint = joint.challenge("seed", 32)
-        run = self.context.copy().append_u64("run", self.run).append_u64("count", count).append("joint seed", self.joint)
+        run = (
+            self.context.copy().append_u64("run", self.run).append_u64("count", count).append("joint seed", self.joint)
+        )
         tree, leaf, code = (B.of_bytes(run.challenge(label, 16))[0] for label in ("tree", "leaf", "code"))
         return run, tree, leaf, code
 
@@ -185,7 +192,7 @@ class Sender(Party):
         sizes = self.cots(layout)
         cots = self.source.extend(channel, sum(sizes))
         levels, values, check = np.split(cots, np.cumsum(sizes)[:-1])
-        bits = B.bits_of(channel.recv(-(-layout.cots // 8)), layout.cots)
+        bits = B.bits_of(channel.recv(up(layout.cots, 8)), layout.cots)
         masks = (levels ^ B.masked(bits, np.broadcast_to(delta, levels.shape)))[layout.cot]
         seed = B.of_bytes(channel.random(16))[0]
         channel.send(B.to_bytes(seed))
@@ -223,7 +230,9 @@ class Receiver(Party):
         sizes = self.cots(layout)
         cots = self.source.extend(channel, sum(sizes))
         levels, values, check = np.split(cots, np.cumsum(sizes)[:-1])
-        points = np.array([int.from_bytes(channel.random(8), "little") * layout.block >> 64 for _ in range(layout.trees)])
+        points = np.array(
+            [int.from_bytes(channel.random(8), "little") * layout.block >> 64 for _ in range(layout.trees)]
+        )
         away = 1 - (points[:, None] >> np.arange(layout.depth) & 1)
         bits = B.lsb(levels)
         bits[layout.cot] ^= away.astype(np.uint8)

@@ -236,6 +236,10 @@ def connect(address, timeout=60):
     while True:
         try:
             connection = socket.create_connection((host, int(port)), timeout=timeout)
+            if connection.getsockname() == connection.getpeername():
+                # Where nobody listens yet a connection may meet itself.
+                connection.close()
+                raise ConnectionRefusedError
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return Channel(connection, SECOND)
         except OSError:

@@ -67,7 +67,9 @@ class Iknp:
             columns = B.zeros(128, length)
             if self.sends:
                 u = B.of_bytes(channel.recv(kos.COLUMNS * length * 16)).reshape(kos.COLUMNS, length, 2)
-                columns[1:] = B.streams(party.seeds, party.used, length) ^ B.masked(np.array(party.bits[1:])[:, None], u)
+                columns[1:] = B.streams(party.seeds, party.used, length) ^ B.masked(
+                    np.array(party.bits[1:])[:, None], u
+                )
             else:
                 columns[0] = B.of_bytes(channel.random(16 * length))
                 columns[1:], one = (B.streams(seeds, party.used, length) for seeds in party.seeds)
@@ -144,4 +146,3 @@ def evaluate(channel, circuit, bits, to_garbler, to_evaluator, flip=None):
             channel.send(label.to_bytes(16, "little"))
         channel.flush()
     return decoded
-
