@@ -135,6 +135,17 @@ def mul(a, b):
     """Products, element by element; shapes broadcast."""
     a, b = np.broadcast_arrays(np.asarray(a, np.uint64), np.asarray(b, np.uint64))
     shape, a, b = a.shape, a.reshape(-1, 2), b.reshape(-1, 2)
+    out = _by_nibbles(a, b) if len(a) <= FEW else _by_bits(a, b)
+    return np.stack(out, axis=-1).reshape(shape)
+
+
+# Up to so many products the number of operations counts, and from then on their memory.
+FEW = 1000
+# What four bits beyond x^127 add.
+BEYOND = np.array([t ^ t << 1 ^ t << 2 ^ t << 7 for t in range(16)], np.uint64)
+
+
+def _by_bits(a, b):
     low, high = np.zeros(len(a), np.uint64), np.zeros(len(a), np.uint64)
     al, ah = a[:, 0].copy(), a[:, 1].copy()
     full, seven = np.uint64(63), np.uint64(0x87)
@@ -146,7 +157,26 @@ def mul(a, b):
             top = ah >> full
             ah = ah << ONE | al >> full
             al = al << ONE ^ top * seven
-    return np.stack([low, high], axis=-1).reshape(shape)
+    return low, high
+
+
+def _by_nibbles(a, b):
+    table = zeros(16, len(a))
+    table[1] = a
+    for i in range(2, 16, 2):
+        table[i] = double(table[i // 2])
+        table[i + 1] = table[i] ^ a
+    low, high = np.zeros(len(a), np.uint64), np.zeros(len(a), np.uint64)
+    four, sixty, nibble, each = np.uint64(4), np.uint64(60), np.uint64(15), np.arange(len(a))
+    for word in (b[:, 1], b[:, 0]):
+        for shift in range(60, -1, -4):
+            top = high >> sixty
+            high = high << four | low >> sixty
+            low = low << four ^ BEYOND[top]
+            picked = table[word >> np.uint64(shift) & nibble, each]
+            low ^= picked[:, 0]
+            high ^= picked[:, 1]
+    return low, high
 
 
 def power_sum(blocks):

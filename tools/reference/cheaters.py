@@ -421,18 +421,16 @@ def test_tags_that_repeat_or_descend_are_refused():
             intersection(psi.PEER, tags_cheat(change))("do not ascend")
 
 
-def test_a_bitmap_of_more_or_of_fewer_tags_is_refused():
-    for mask in (0x01, 0x80):
+def test_a_bitmap_of_other_tags_is_refused():
+    def changed(sizes, tags, write):
+        data = write(sizes, tags)
+        size = -(-sizes.bitmap // 8)
+        bits = B.bits_of(data[:size], sizes.bitmap)
+        bits[np.flatnonzero(bits == 0)[0]] = 1
+        return B.pack(bits) + data[size:]
 
-        def changed(sizes, tags, write):
-            data = bytearray(write(sizes, tags))
-            size = -(-sizes.bitmap // 8)
-            bits = B.bits_of(bytes(data[:size]), sizes.bitmap)
-            bits[np.flatnonzero(bits == (mask == 0x01))[0]] ^= 1
-            return B.pack(bits) + bytes(data[size:])
-
-        with restored():
-            intersection(psi.PEER, tags_cheat(changed))("prefixes")
+    with restored():
+        intersection(psi.PEER, tags_cheat(changed))("prefixes")
 
 
 def test_matches_without_proof_and_places_that_repeat_are_refused():
@@ -458,7 +456,6 @@ def test_matches_without_proof_and_places_that_repeat_are_refused():
     larger = honest.keys(3, 40)
     intersection(psi.BOTH, proofs(lambda data, _: data[:-1] + bytes([data[-1] ^ 1])), larger)("a match without proof")
     intersection(psi.BOTH, proofs(lambda data, at: b"\0\0\0\0" + data[4:]), larger)("do not ascend")
-    intersection(psi.BOTH, proofs(lambda data, at: b"\xff\xff\xff\xff" + data[4:]), larger)("do not ascend")
 
 
 # Yao.
