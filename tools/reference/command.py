@@ -77,11 +77,11 @@ class Peer:
         return self.ended
 
 
-def ot(role, kind, count, *, listens=True, protocol="kos", security="malicious"):
+def ot(role, kind, count, *, listens=True, protocol="kos", security="malicious", more=""):
     """The command as the other side of `role`'s transfers; the job and the parameters to greet it with."""
     theirs = "receiver" if role == "sender" else "sender"
     words = f"ot --role {theirs} --count {count} --kind {kind} --protocol {protocol} --security {security}"
-    peer = Peer(words + " --out DIR/share.npz", listens)
+    peer = Peer(f"{words} --out DIR/share.npz {more}", listens)
     terms = {**COMMON, "count": str(count), "kind": kind, "protocol": protocol, "security": security}
     return peer, ("ot", role, theirs), terms
 

@@ -88,6 +88,28 @@ def test_correlated_ot_by_iknp():
                     check_correlated(share["delta"], share["v"], mine)
 
 
+def test_transfers_over_two_connections():
+    for role in ("sender", "receiver"):
+        peer, job, terms = command.ot(role, "rot", 601, listens=False, more="--threads 2")
+        with peer:
+            first = peer.channel
+            wire.greet(first, job, {**terms, "channels": "2"})
+            second = wire.join("%s:%d" % first.sock.getpeername(), first.session, 1)
+            cot = kos.Sender(first) if role == "sender" else kos.Receiver(first)
+            streams = [(first, cot, 301), (second, cot.fork(), 300)]
+            mine = [kos.Random(cot, role == "sender").extend(channel, count) for channel, cot, count in streams]
+            for channel, _, _ in streams:
+                wire.finish(channel)
+            ended_well(peer)
+            with np.load(peer.path("share.npz")) as share:
+                if role == "sender":
+                    assert (np.concatenate(mine)[np.arange(601), share["u"]] == share["m"]).all()
+                else:
+                    choices, taken = (np.concatenate(part) for part in zip(*mine))
+                    pairs = np.stack([share["m0"], share["m1"]], 1)
+                    assert (pairs[np.arange(601), choices] == taken).all()
+
+
 def check_correlated(delta, v, w):
     assert len(v) == len(w)
     assert (w == v ^ B.masked(B.lsb(w), np.broadcast_to(delta, v.shape))).all()

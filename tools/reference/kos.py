@@ -38,6 +38,13 @@ class Sender:
         seeds = base_ot.Receiver(channel, self.bits[1:]).finish(channel)
         self.seeds, self.used = B.of_bytes(b"".join(seeds)), 0
 
+    def fork(self):
+        """The same Δ for another channel, from seeds that are the streams' next blocks."""
+        other = object.__new__(Sender)
+        other.__dict__.update(self.__dict__, seeds=B.streams(self.seeds, self.used, 1)[:, 0], used=0)
+        self.used += 1
+        return other
+
     def extend(self, channel, n):
         """v of n correlations."""
         out, owed = [], []
@@ -72,6 +79,14 @@ class Receiver:
         pairs = base_ot.Sender(channel, COLUMNS).finish(channel)
         self.seeds = [B.of_bytes(b"".join(pair[x] for pair in pairs)) for x in (0, 1)]
         self.used = 0
+
+    def fork(self):
+        """The other side's counterpart, for another channel."""
+        other = object.__new__(Receiver)
+        other.seeds = [B.streams(seeds, self.used, 1)[:, 0] for seeds in self.seeds]
+        other.used = 0
+        self.used += 1
+        return other
 
     def extend(self, channel, n, spoil=None):
         """w of n correlations; its lowest bit is the choice, which is drawn here. A cheater's `spoil` changes U."""

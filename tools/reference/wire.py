@@ -272,13 +272,35 @@ def confirm_session(channel, mine, theirs):
     first, second = (mine, theirs) if channel.party == FIRST else (theirs, mine)
     channel.session = labelled("tacit 3 session id", first, second, b"")
 
+    confirm(channel, "tacit 3 session confirmation")
+
+
+def confirm(channel, context):
+    """Both sides' tags of the channel's id."""
+
     def tag(end):
-        return labelled("tacit 3 session confirmation", channel.session, bytes([end]))
+        return labelled(context, channel.session, bytes([end]))
 
     channel.frame(HELLO, tag(channel.party))
     refuse_unless(channel.recv_hello() == tag(3 - channel.party), "the handshake was changed on its way")
     channel.audit = Recording()
     channel.recordings = [channel.audit]
+
+
+def join(address, session, index):
+    """Calls for channel `index` of a session that this side opened by a call."""
+    channel = connect(address)
+
+    def greeting(end):
+        name = RELEASE.encode()
+        head = b"TACIT\0" + struct.pack("<I", WIRE_VERSION) + bytes([len(name)]) + name + b"\x01"
+        return head + labelled("tacit 3 channel join", session, struct.pack("<H", index), bytes([end]))
+
+    channel.frame(HELLO, greeting(SECOND))
+    refuse_unless(channel.recv_hello() == greeting(FIRST), "the channel belongs to another session")
+    channel.session = labelled("tacit 3 channel id", session, struct.pack("<H", index), b"")
+    confirm(channel, "tacit 3 channel confirmation")
+    return channel
 
 
 def finish(channel):
