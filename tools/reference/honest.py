@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import numpy as np
 
@@ -207,6 +208,32 @@ def test_a_semi_honest_intersection_for_the_command():
 
 def test_a_semi_honest_intersection_of_one_key_for_the_reference():
     assert intersect(["a"], ["a"], psi.ME, "semi-honest", True) == (["a"], None)
+
+
+def test_keys_of_two_typed_columns():
+    """By the second implementation of the normal forms, tools/keys."""
+    sys.path.insert(0, str(command.ROOT / "tools" / "keys"))
+    from keys import normalise
+
+    lines = ["Ann@Example.ORG,1.2.1990", "bob@example.org,02.03.1991", "eve@example.org,1.1.1970"]
+    types = ("email", "date:DMY")
+    with command.Peer(
+        "psi --input DIR/in.csv --key mail:email,born=day:date:DMY --result me --output DIR/out.csv --protocol vole", True,
+        {"in.csv": "mail,day\n" + "".join(line + "\n" for line in lines)},
+    ) as peer:
+        version = command.version_of_keys().replace("1 columns", "2 columns")
+        terms = {
+            **command.COMMON, **command.KEYS, "protocol": "vole", "security": "malicious", "key columns": "2",
+            "key types": "email, date", "key labels": "(none), born",
+            "version of keys": f"{version}; rules of version 1 for email, date; called (none), born",
+        }
+        wire.greet(peer.channel, ("psi", "result peer", "result me"), terms)
+        mine = [("ann@example.org", "01.02.1990"), ("bob@example.org", "2.3.1992"), ("EVE@example.org", "1970-01-01")]
+        elements = [psi.element(*(normalise(*pair) for pair in zip(types, parts))) for parts in mine]
+        psi.Run(peer.channel, elements, malicious=True, learns=psi.PEER).run()
+        wire.finish(peer.channel)
+        ended_well(peer)
+        assert command.rows(peer) == [lines[0], lines[2]]
 
 
 def test_empty_sets_match_nothing():
