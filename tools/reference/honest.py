@@ -1,0 +1,287 @@
+"""Runs against the command that keep to the pages, and the vectors."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+
+import blocks as B
+import circuit
+import command
+import kos
+import psi
+import vectors
+import wire
+import yao
+
+WORDS = {psi.ME: "me", psi.PEER: "peer", psi.BOTH: "both"}
+KEY, BLOCK = 0x000102030405060708090A0B0C0D0E0F, 0x00112233445566778899AABBCCDDEEFF
+# FIPS 197, appendix C.1.
+ENCRYPTED = 0x69C4E0D86A7B0430D8CDB78070B4C55A
+
+
+def ended_well(peer):
+    code, result, said = peer.end()
+    assert code == 0, (code, said)
+    return result
+
+
+def stored():
+    return json.loads((command.ROOT / "docs" / "wire" / "vectors.json").read_text())
+
+
+def test_the_pages_vectors_of_primitives_and_base_ots():
+    assert stored()["primitives"] == vectors.primitives()
+    assert stored()["base ot"] == vectors.base()
+
+
+def test_the_pages_vectors_of_transfers_and_of_yao():
+    for name, run in vectors.RUNS.items():
+        assert name.startswith("vole-psi") or stored()["runs"][name] == run(), name
+
+
+def test_the_pages_vectors_of_intersections():
+    assert set(stored()["runs"]) == set(vectors.RUNS)
+    for name, run in vectors.RUNS.items():
+        assert not name.startswith("vole-psi") or stored()["runs"][name] == run(), name
+
+
+def transfers(role, kind, count, listens):
+    """Both sides' shares: this side's, and the command's out of its file."""
+    peer, job, terms = command.ot(role, kind, count, listens=listens)
+    with peer:
+        channel = peer.channel
+        wire.greet(channel, job, terms)
+        sends = role == "sender"
+        cot = kos.Sender(channel) if sends else kos.Receiver(channel)
+        if kind == "cot":
+            mine = cot.extend(channel, count)
+        elif kind == "rot" or sends:
+            rot = kos.Random(cot, sends)
+            mine = B.of_bytes(bytes(32 * count)).reshape(-1, 2, 2) + np.arange(count, dtype=np.uint64)[:, None, None]
+            mine = rot.extend(channel, count) if kind == "rot" else mine
+            if kind == "ot":
+                kos.send_chosen(channel, rot, mine)
+        else:
+            choices = np.arange(count, dtype=np.uint8) % 3 % 2
+            mine = choices, kos.receive_chosen(channel, kos.Random(cot, False), choices)
+        wire.finish(channel)
+        ended_well(peer)
+        with np.load(peer.path("share.npz")) as share:
+            return cot, mine, dict(share)
+
+
+def test_correlated_ot_by_iknp():
+    # More than one tile.
+    for role, listens in (("sender", True), ("receiver", False)):
+        peer, job, terms = command.ot(role, "cot", 9000, listens=listens, protocol="iknp", security="semi-honest")
+        with peer:
+            wire.greet(peer.channel, job, terms)
+            cot = yao.Iknp(kos.Sender(peer.channel) if role == "sender" else kos.Receiver(peer.channel))
+            mine = cot.extend(peer.channel, 9000)
+            wire.finish(peer.channel)
+            ended_well(peer)
+            with np.load(peer.path("share.npz")) as share:
+                if role == "sender":
+                    check_correlated(B.of_int(cot.delta), mine, share["w"])
+                else:
+                    check_correlated(share["delta"], share["v"], mine)
+
+
+def test_transfers_over_two_connections():
+    for role in ("sender", "receiver"):
+        peer, job, terms = command.ot(role, "rot", 601, listens=False, more="--threads 2")
+        with peer:
+            first = peer.channel
+            wire.greet(first, job, {**terms, "channels": "2"})
+            second = wire.join("%s:%d" % first.sock.getpeername(), first.session, 1)
+            cot = kos.Sender(first) if role == "sender" else kos.Receiver(first)
+            streams = [(first, cot, 301), (second, cot.fork(), 300)]
+            mine = [kos.Random(cot, role == "sender").extend(channel, count) for channel, cot, count in streams]
+            for channel, _, _ in streams:
+                wire.finish(channel)
+            ended_well(peer)
+            with np.load(peer.path("share.npz")) as share:
+                if role == "sender":
+                    assert (np.concatenate(mine)[np.arange(601), share["u"]] == share["m"]).all()
+                else:
+                    choices, taken = (np.concatenate(part) for part in zip(*mine))
+                    pairs = np.stack([share["m0"], share["m1"]], 1)
+                    assert (pairs[np.arange(601), choices] == taken).all()
+
+
+def check_correlated(delta, v, w):
+    assert len(v) == len(w)
+    assert (w == v ^ B.masked(B.lsb(w), np.broadcast_to(delta, v.shape))).all()
+    # A choice that were always the same would pass the line above.
+    assert 0 < int(B.lsb(w).sum()) < len(w)
+
+
+def test_correlated_ot_with_the_command_as_receiver():
+    # More than one batch, and no multiple of a block.
+    cot, v, share = transfers("sender", "cot", 65_500, True)
+    check_correlated(B.of_int(cot.delta), v, share["w"])
+
+
+def test_correlated_ot_with_the_command_as_sender():
+    _, w, share = transfers("receiver", "cot", 1000, False)
+    check_correlated(share["delta"], share["v"], w)
+
+
+def test_random_ot_with_the_command_as_receiver():
+    _, pairs, share = transfers("sender", "rot", 300, False)
+    assert (pairs[np.arange(300), share["u"]] == share["m"]).all()
+
+
+def test_random_ot_with_the_command_as_sender():
+    _, (choices, taken), share = transfers("receiver", "rot", 300, True)
+    pairs = np.stack([share["m0"], share["m1"]], 1)
+    assert (pairs[np.arange(300), choices] == taken).all()
+    assert (pairs[np.arange(300), 1 - choices] != taken).any(1).all()
+
+
+def test_chosen_ot_with_the_command_as_receiver():
+    _, pairs, share = transfers("sender", "ot", 200, True)
+    assert (pairs[np.arange(200), share["u"]] == share["m"]).all()
+
+
+def test_chosen_ot_with_the_command_as_sender():
+    _, (choices, taken), share = transfers("receiver", "ot", 200, False)
+    pairs = np.stack([share["m0"], share["m1"]], 1)
+    assert (pairs[np.arange(200), choices] == taken).all()
+
+
+def intersect(mine, theirs, learns, security, listens, protocol="vole"):
+    """This side's keys found, and those that the command wrote."""
+    peer, job, terms = command.psi(WORDS[learns], theirs, security=security, listens=listens, protocol=protocol)
+    with peer:
+        wire.greet(peer.channel, job, terms)
+        elements = [psi.element(key) for key in mine]
+        found = psi.Run(
+            peer.channel, elements, malicious=security == "malicious", learns=learns, auto=protocol == "auto"
+        ).run()
+        wire.finish(peer.channel)
+        ended_well(peer)
+        return None if found is None else [mine[at] for at in found], command.rows(peer)
+
+
+def keys(first, count):
+    return [f"customer {number}" for number in range(first, first + count)]
+
+
+def test_an_intersection_of_256_keys_for_the_command():
+    mine, theirs = keys(0, 256), keys(100, 256)
+    assert intersect(mine, theirs, psi.PEER, "malicious", True) == (None, keys(100, 156))
+
+
+def test_an_intersection_of_256_keys_for_the_reference():
+    mine, theirs = keys(0, 256), keys(100, 256)
+    assert intersect(mine, theirs, psi.ME, "malicious", False) == (keys(100, 156), None)
+
+
+def test_an_intersection_for_both_where_the_command_receives():
+    # Of equal sets the side that listens receives.
+    assert intersect(keys(0, 9), keys(4, 9), psi.BOTH, "malicious", False) == (keys(4, 5), keys(4, 5))
+
+
+def test_an_intersection_for_both_where_the_reference_receives():
+    assert intersect(keys(0, 9), keys(4, 30), psi.BOTH, "malicious", False) == (keys(4, 5), keys(4, 5))
+
+
+def test_a_larger_set_of_the_command_has_a_sparse_store():
+    assert intersect(keys(0, 40), keys(20, 1100), psi.PEER, "malicious", True) == (None, keys(20, 20))
+
+
+def test_a_larger_set_of_the_reference_has_a_sparse_store():
+    assert intersect(keys(0, 1100), keys(1090, 40), psi.ME, "malicious", False) == (keys(1090, 10), None)
+
+
+def test_an_intersection_whose_protocol_nobody_named():
+    assert intersect(keys(0, 9), keys(4, 30), psi.ME, "malicious", True, "auto") == (keys(4, 5), None)
+
+
+def test_a_semi_honest_intersection_for_the_command():
+    # 41 + 13 bits, and tags with a prefix of 9 bits.
+    assert intersect(keys(0, 61), keys(50, 60), psi.PEER, "semi-honest", False) == (None, keys(50, 11))
+
+
+def test_a_semi_honest_intersection_of_one_key_for_the_reference():
+    assert intersect(["a"], ["a"], psi.ME, "semi-honest", True) == (["a"], None)
+
+
+def test_keys_of_two_typed_columns():
+    """By the second implementation of the normal forms, tools/keys."""
+    sys.path.insert(0, str(command.ROOT / "tools" / "keys"))
+    from keys import normalise
+
+    lines = ["Ann@Example.ORG,1.2.1990", "bob@example.org,02.03.1991", "eve@example.org,1.1.1970"]
+    types = ("email", "date:DMY")
+    with command.Peer(
+        "psi --input DIR/in.csv --key mail:email,born=day:date:DMY --result me --output DIR/out.csv --protocol vole", True,
+        {"in.csv": "mail,day\n" + "".join(line + "\n" for line in lines)},
+    ) as peer:
+        version = command.version_of_keys().replace("1 columns", "2 columns")
+        terms = {
+            **command.COMMON, **command.KEYS, "protocol": "vole", "security": "malicious", "key columns": "2",
+            "key types": "email, date", "key labels": "(none), born",
+            "version of keys": f"{version}; rules of version 1 for email, date; called (none), born",
+        }
+        wire.greet(peer.channel, ("psi", "result peer", "result me"), terms)
+        mine = [("ann@example.org", "01.02.1990"), ("bob@example.org", "2.3.1992"), ("EVE@example.org", "1970-01-01")]
+        elements = [psi.element(*(normalise(*pair) for pair in zip(types, parts))) for parts in mine]
+        psi.Run(peer.channel, elements, malicious=True, learns=psi.PEER).run()
+        wire.finish(peer.channel)
+        ended_well(peer)
+        assert command.rows(peer) == [lines[0], lines[2]]
+
+
+def test_empty_sets_match_nothing():
+    assert intersect([], keys(0, 3), psi.PEER, "malicious", True) == (None, [])
+
+
+def exported(name):
+    """The circuit of a built-in function, as the command writes it."""
+    text = subprocess.run(
+        [command.command(), "circuit", "export", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    return circuit.read(text.stdout)
+
+
+def bits(value, width=128):
+    return [value >> i & 1 for i in range(width)]
+
+
+def number(found):
+    return sum(bit << i for i, bit in enumerate(found))
+
+
+def evaluate(name, role, inputs, to, listens):
+    """This side's outputs and the command's, as numbers; `inputs` are the garbler's and the evaluator's."""
+    function, (mine, theirs) = exported(name), inputs if role == "garbler" else inputs[::-1]
+    body = yao.garble if role == "garbler" else yao.evaluate
+    peer, job, terms = command.yao(role, function, name, theirs, to, listens=listens)
+    with peer:
+        wire.greet(peer.channel, job, terms)
+        width = function.inputs[0]
+        found = body(peer.channel, function, bits(mine, width), to != "evaluator", to != "garbler")
+        wire.finish(peer.channel)
+        result = ended_well(peer)
+        return found and number(found), result["outputs"] and int(result["outputs"][0], 16)
+
+
+def test_one_aes_with_the_command_as_evaluator():
+    assert evaluate("aes128", "garbler", (KEY, BLOCK), "both", True) == (ENCRYPTED, ENCRYPTED)
+
+
+def test_one_aes_with_the_command_as_garbler():
+    assert evaluate("aes128", "evaluator", (KEY, BLOCK), "both", False) == (ENCRYPTED, ENCRYPTED)
+
+
+def test_only_the_side_that_is_to_learn_gets_an_output():
+    assert evaluate("add8", "garbler", (200, 100), "evaluator", False) == (None, 44)
+    assert evaluate("add8", "garbler", (200, 101), "garbler", False) == (45, None)
+
+
+test_the_pages_vectors_of_intersections.seconds = 5
+test_the_pages_vectors_of_transfers_and_of_yao.seconds = 3
