@@ -39,6 +39,7 @@ Usage:
   lpn_security.py --sets FILE             sets in JSON, `-` for standard input; see `parse_set`
   lpn_security.py --reference             the sets of docs/lpn-security.md, with what is expected of them
   lpn_security.py --peel                  computes the table `PEELED` again (minutes)
+  lpn_security.py --peel-product 54272    peels codes of so many outputs with the library's permutations
 Options: --json; --minimum BITS exits with 1 if a set has less, its bound included, papers' sets excepted.
 """
 
@@ -611,16 +612,44 @@ def local_rows(columns, ratio, locality, rng):
     return array("I", (word >> shift for word in words))
 
 
-def accumulate_rows(outputs, block, rng):
+def feistel_inverse(length, rng):
+    """The inverse of one of the library's permutations of 0..length, as `tacit_crypto::accumulate` computes them:
+    four rounds over Z_a × Z_b."""
+    log_b = min((length & -length).bit_length() - 1, ((length.bit_length() - 1) + 1) // 2)
+    a, mask, word = length >> log_b, (1 << log_b) - 1, 0xFFFFFFFF
+    keys = [rng.getrandbits(32) for _ in range(4)]
+
+    def mix(x):
+        x &= word
+        x ^= x >> 16
+        x = x * 0x7FEB352D & word
+        x ^= x >> 15
+        x = x * 0x846CA68B & word
+        return x ^ x >> 16
+
+    inverse = [0] * length
+    for x in range(length):
+        left, right = x >> log_b, x & mask
+        for first, second in (keys[:2], keys[2:]):
+            right = right + mix(left + first) & mask
+            left = (left + (mix(right + second) * a >> 32)) % a
+        inverse[left << log_b | right] = x
+    return inverse
+
+
+def accumulate_rows(outputs, block, rng, product=False):
     """The blocks that a noise position of the twice accumulating code depends on, four for each.
 
     With z the second accumulator's entries and a the first one's, e_i = a_i − a_{i−1} and a_π(j) = z_j −
     z_{j−1}. The entries of a block, half of them outputs but for the sum of others, are combinations of as
-    many unknowns as it has outputs."""
+    many unknowns as it has outputs. The permutations are random ones, or those of the `product`."""
     positions = 2 * outputs
-    place, fold = list(range(positions)), list(range(positions))
-    rng.shuffle(place)
-    rng.shuffle(fold)
+    if product:
+        place, fold = feistel_inverse(positions, rng), feistel_inverse(positions, rng)
+    else:
+        place, fold = list(range(positions)), list(range(positions))
+        rng.shuffle(place)
+        rng.shuffle(fold)
     blocks = [z % outputs // block for z in fold]
     rows = array("I")
     for i in range(1, positions):
@@ -643,6 +672,21 @@ def peel_again():
         shares = [peel(accumulate_rows(n, block, random.Random(n)), n // block, 4, block) for n in sizes]
         each = " ".join(f"{share:.4f}" for share in shares)
         print(f"blocks of {block}: {min(shares):.4f} of {each}", flush=True)
+
+
+def peel_product(outputs, count):
+    """Prints σ of the product's own permutations for so many seeds, and the weight of the words that follow."""
+    for number in outputs:
+        shares = []
+        for seed in range(count):
+            rows = accumulate_rows(number, 32, random.Random(f"{number} {seed}"), True)
+            shares.append(peel(rows, number // 32, 4, 32))
+        low, mean = min(shares), sum(shares) / count
+        print(
+            f"n = {number}, {count} seeds: σ {low:.4f} to {max(shares):.4f}, mean {mean:.4f}; "
+            f"words of {low / 2:.4f}·N and more",
+            flush=True,
+        )
 
 
 def peeled_share(ratio, locality):
@@ -1050,13 +1094,21 @@ def main(arguments=None):
     parser.add_argument("--locality", metavar="ONES", type=int)
     parser.add_argument("--instances", metavar="COUNT", type=int, default=1)
     parser.add_argument("--peel", action="store_true")
+    parser.add_argument("--peel-product", metavar="OUTPUTS", type=int, nargs="+")
+    parser.add_argument("--seeds", metavar="COUNT", type=int, default=4)
     parser.add_argument("--sets", metavar="FILE")
     parser.add_argument("--reference", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--minimum", type=float, metavar="BITS")
     options = parser.parse_args(arguments)
-    if sum([bool(options.numbers), options.sets is not None, options.reference, options.peel]) != 1:
-        parser.error("give N K T, or --sets FILE, or --reference, or --peel")
+    asked = [options.numbers, options.sets is not None, options.reference, options.peel, options.peel_product]
+    if sum(map(bool, asked)) != 1:
+        parser.error("give N K T, or --sets FILE, or --reference, or --peel, or --peel-product")
+    if options.peel_product:
+        if any(outputs < 64 or outputs % 32 for outputs in options.peel_product):
+            parser.error("--peel-product takes multiples of 32")
+        peel_product(options.peel_product, options.seeds)
+        return 0
     if options.peel:
         peel_again()
         return 0

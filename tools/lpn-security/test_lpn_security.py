@@ -170,6 +170,14 @@ class Columns(unittest.TestCase):
         share = lpn.peel(lpn.accumulate_rows(1 << 12, 32, random.Random(5)), 1 << 7, 4, 32)
         self.assertAlmostEqual(share, lpn.PEELED_ACCUMULATE[32], delta=0.025)
 
+    def test_the_products_permutations_are_ones_and_peel_as_random_ones(self):
+        for length in (64, 192, 1 << 9, 108_544):
+            inverse = lpn.feistel_inverse(length, random.Random(length))
+            self.assertEqual(sorted(inverse), list(range(length)))
+            self.assertLess(sum(x == image for x, image in enumerate(inverse)), 12)
+        rows = lpn.accumulate_rows(1 << 12, 32, random.Random(6), True)
+        self.assertAlmostEqual(lpn.peel(rows, 1 << 7, 4, 32), lpn.PEELED_ACCUMULATE[32], delta=0.025)
+
     def test_peeling_leaves_as_many_rows_as_unknowns(self):
         """On rows of three, against a plain loop that counts."""
         rng = random.Random(9)

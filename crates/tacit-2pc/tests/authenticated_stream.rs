@@ -11,7 +11,10 @@ use tacit_ot::base;
 
 /// AND gates of the long run.
 const GATES: u64 = if cfg!(feature = "long-tests") { 1_000_000_000 } else { 1_300_000 };
-/// Kilobytes of memory that both parties, which are threads of one process here, may have together.
+/// Kilobytes of memory that both parties, which are threads of one process here, may have together. Windows of
+/// 433,334 gates hold two rows of triples at a time beside the sums, 42 MB a row and party, so that one check serves
+/// both: with one row they held 400 MB, but from 423,689 gates on a window of one row a check needs buckets of four
+/// in place of three, 11 bytes a gate. That is bought with this memory (`buckets::rows_at_once`).
 const MOST: u64 = 440_000;
 
 /// (x, y) ↦ (x·y, x + y) modulo 2^32, again and again.

@@ -419,16 +419,10 @@ impl Source {
         let (path, most, mut before) = (self.path().to_owned(), self.most, 0u64);
         let bounded = Fenced(Some(opened)).map(move |batch| {
             let batch = batch?;
-            let long = fenced(|| bounds::long_row(&batch, most)).unwrap_or_default();
-            let place = long.map(|row| Place::Row(before + row as u64 + 1));
-            before += batch.num_rows() as u64;
-            match place {
-                Some(place) => {
-                    let error = Error::LongRow { path: path.clone(), place, most };
-                    Err(ArrowError::ExternalError(Box::new(error)))
-                }
-                None => Ok(batch),
-            }
+            let rows = batch.num_rows() as u64;
+            let batch = bounded(batch, &path, before, most, bounds::long_row);
+            before += rows;
+            batch
         });
         Ok(Box::new(bounded))
     }
@@ -547,6 +541,26 @@ fn open(
             }))
         }
     })
+}
+
+/// The batch, which stands behind `before` other rows of the file `path`, if `long_row` finds no row in it that is
+/// longer than `most`. A search that gives up has found nothing out: the batch is damaged.
+fn bounded(
+    batch: RecordBatch,
+    path: &Path,
+    before: u64,
+    most: u64,
+    long_row: impl FnOnce(&RecordBatch, u64) -> Option<usize>,
+) -> std::result::Result<RecordBatch, ArrowError> {
+    match fenced(|| long_row(&batch, most)) {
+        Ok(None) => Ok(batch),
+        Ok(Some(row)) => {
+            let place = Place::Row(before + row as u64 + 1);
+            let error = Error::LongRow { path: path.to_owned(), place, most };
+            Err(ArrowError::ExternalError(Box::new(error)))
+        }
+        Err(panicked) => Err(ArrowError::ParseError(gave_up(&panicked))),
+    }
 }
 
 /// Batches whose reader may panic, which ends them.
@@ -688,4 +702,25 @@ pub(crate) fn format_of(input: &Input) -> Result<Option<Format>> {
     let mut reader = input.reader()?;
     let start = reader.fill_buf().map_err(|error| input.unreadable(error))?;
     Ok(Format::of(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// A search for a long row that gives up on a damaged batch is an error of the file, not a batch without one.
+    #[test]
+    fn a_batch_whose_rows_cannot_be_measured_is_refused() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "bb", "ccc"]));
+        let batch = RecordBatch::try_from_iter([("a", texts)]).unwrap();
+        let of = |found: fn(&RecordBatch, u64) -> Option<usize>| {
+            bounded(batch.clone(), Path::new("t.arrow"), 10, 2, found).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(|_, _| None).unwrap().num_rows(), 3);
+        let long = of(|_, _| Some(2)).unwrap_err();
+        assert!(long.contains("t.arrow") && long.contains("13"), "{long}");
+        let gave_up = of(|batch, _| Some(batch.num_rows() / (batch.num_columns() - 1))).unwrap_err();
+        assert!(gave_up.contains(crate::fault::PANICKED), "{gave_up}");
+    }
 }

@@ -15,7 +15,8 @@
 //! [made with it](rows_at_once), k of them, so whoever tries and goes on without having won passed with chance
 //! 2^-k. Shifts of these rows are known then, and a cheater whose leaks do not meet leaks nothing more in this
 //! window. Where every window is broken with chance C·(1 − 2^-k) at most, one of any number is with chance C
-//! at most. Of what a session's [`Level`] allows, C is all but the chance of a wrong product, once a session.
+//! at most. Of what a session's [`Level`] allows, C is all but the chance of a wrong product and that of a wrong
+//! half of a MAC or label, once a session each.
 
 use super::bits::{Gates, GatesMut, zeros};
 use super::opening::Openings;
@@ -32,6 +33,8 @@ pub const STATISTICAL: u32 = 40;
 pub const WINDOW: usize = 500_000;
 /// Buckets of a window, at least: fewer are filled up.
 pub const LEAST: usize = 449;
+/// Bits of the other's Δ that a wrong half of a MAC or label lacks: one guess at them a session.
+pub(super) const HALVES: u32 = 63;
 /// Triples in a bucket, at most.
 const MOST: u32 = 8;
 
@@ -72,9 +75,10 @@ impl Level {
         // proof: authenticated 6.2, 6.3
         let enough = |b: u32| {
             let first_checked = b.min(1 + rows_at_once(buckets, false) as u32);
-            // 2^-b / buckets^(b-1) ≤ (2^-bits − 2^-guessed)·(1 − 2^-first_checked)
-            let left = ((1 << (guessed - self.bits)) - 1) * ((1 << first_checked) - 1);
-            (buckets as u128).saturating_pow(b - 1).saturating_mul(left) >= 1 << (guessed + first_checked - b)
+            // 2^-b / buckets^(b-1) ≤ (2^-bits − 2^-guessed − 2^-HALVES)·(1 − 2^-first_checked)
+            let left = (1u128 << (HALVES - self.bits)) - (1 << (HALVES - guessed)) - 1;
+            let left = left * ((1 << first_checked) - 1);
+            (buckets as u128).saturating_pow(b - 1).saturating_mul(left) >= 1 << (HALVES + first_checked - b)
         };
         reduced().bucket.unwrap_or_else(|| (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize)
     }

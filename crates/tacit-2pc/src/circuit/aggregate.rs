@@ -48,7 +48,7 @@ impl Function {
         let inputs =
             |row| [of(ours, row, self.garbler.len()), of(theirs, row, self.evaluator.len())].concat();
         let every: Vec<(Bit, Vec<Uint>)> = (0..rows).map(|row| (Bit::ONE, inputs(row))).collect();
-        let outputs = self.total(&mut builder, &every, aggregate, signed)?;
+        let outputs = self.total(&mut builder, &every, aggregate, signed, None)?;
         let signed = signed || self.outputs[0].kind == Kind::Signed;
         let (name, kind) = match aggregate {
             Aggregate::Count => ("count", Kind::Unsigned),
@@ -82,7 +82,8 @@ impl Function {
     }
 
     /// The same inside a circuit of the caller's: the aggregate of the rows whose bit is set, and the flags
-    /// of those. Each row has the garbler's inputs, then the evaluator's.
+    /// of those. Each row has the garbler's inputs, then the evaluator's. With `bounds`, least and most, a row adds
+    /// the nearest number within to a sum, which is signed then.
     ///
     /// Errors if the first output is a list or another one no flag, and on too many gates.
     pub fn total(
@@ -91,14 +92,18 @@ impl Function {
         rows: &[(Bit, Vec<Uint>)],
         aggregate: Aggregate,
         signed: bool,
+        bounds: Option<[i64; 2]>,
     ) -> Result<Vec<Uint>, NotAggregated> {
         let first = self.allows(rows.len())?;
+        let bounds = bounds.filter(|_| aggregate == Aggregate::Sum);
         let signed = signed || first.kind == Kind::Signed;
         let (mut values, mut flags) =
             (Vec::with_capacity(rows.len()), vec![Bit::ZERO; self.outputs.len() - 1]);
         for (counts, inputs) in rows {
             let mut outputs = replay(builder, &self.circuit, inputs).into_iter();
             let value = outputs.next().unwrap_or_else(|| Uint::from_bits(Vec::new()));
+            let value =
+                bounds.map_or_else(|| value.clone(), |bounds| within(builder, &value, signed, bounds));
             values.push(Uint::from_bits(value.bits().iter().map(|&bit| builder.and(bit, *counts)).collect()));
             for (flag, set) in flags.iter_mut().zip(outputs) {
                 let set = builder.any(set.bits());
@@ -106,7 +111,9 @@ impl Function {
                 *flag = builder.or(*flag, set);
             }
         }
-        let width = first.width as usize + (usize::BITS - rows.len().leading_zeros()) as usize;
+        let signed = signed || bounds.is_some();
+        let width = bounds.map_or(first.width as usize, |_| BOUNDED)
+            + (usize::BITS - rows.len().leading_zeros()) as usize;
         let total = match aggregate {
             Aggregate::Count => {
                 let set: Vec<Bit> = values.iter().map(|value| builder.any(value.bits())).collect();
@@ -121,6 +128,18 @@ impl Function {
         let flags = flags.into_iter().map(|flag| Uint::from_bits(vec![flag]));
         Ok(std::iter::once(total).chain(flags).collect())
     }
+}
+
+/// Bits of a number within bounds, and its sign.
+const BOUNDED: usize = 65;
+
+/// The number within `bounds` that is nearest to `value`.
+fn within(builder: &mut Builder, value: &Uint, signed: bool, bounds: [i64; 2]) -> Uint {
+    let width = BOUNDED.max(value.bits().len() + 1);
+    let value = if signed { value.as_int().resize(width) } else { value.resize(width).as_int() };
+    let [least, most] = bounds.map(|bound| Int::constant(bound.into(), width));
+    let value = builder.min(&value, &most);
+    builder.max(&value, &least).resize(BOUNDED).as_uint()
 }
 
 /// The circuit's gates again on these inputs: constants are folded and equal gates shared.
@@ -177,6 +196,33 @@ mod tests {
             let rows = vec![[255, 1]; count];
             assert_eq!(run("max8", &rows, Aggregate::Sum), [255 * count as i64], "{count}");
         }
+    }
+
+    #[test]
+    fn what_a_row_adds_to_a_sum_keeps_its_bounds() {
+        let total = |name: &str, signed, rows: &[[i64; 2]], bounds| {
+            let function = named::find(name).unwrap();
+            let mut b = Builder::new();
+            let of = |fields: &[Field], text: i64| value::parse(fields, &text.to_string()).unwrap().remove(0);
+            let mut inputs = Vec::new();
+            let each: Vec<(Bit, Vec<Uint>)> = rows
+                .iter()
+                .map(|[x, y]| {
+                    inputs.extend([of(&function.garbler, *x), of(&function.evaluator, *y)]);
+                    (Bit::ONE, vec![b.input(8), b.input(8)])
+                })
+                .collect();
+            let outputs = function.total(&mut b, &each, Aggregate::Sum, signed, Some(bounds)).unwrap();
+            let bits = &evaluate(&b.finish(&outputs).unwrap(), &inputs)[0];
+            let number = bits.iter().enumerate().fold(0i128, |sum, (at, bit)| sum | i128::from(bit) << at);
+            if bits.iter().last().unwrap() { number - (1 << bits.len()) } else { number }
+        };
+        let rows = [[250, 0], [3, 4], [0, 0]];
+        assert_eq!(total("add8", false, &rows, [0, 100]), 100 + 7);
+        assert_eq!(total("add8", false, &rows, [5, i64::MAX]), 250 + 7 + 5);
+        assert_eq!(total("add8", true, &rows, [-5, 6]), -5 + 6);
+        assert_eq!(total("add8", false, &rows, [-9, -7]), 3 * -7);
+        assert_eq!(total("add8", false, &rows, [i64::MIN, i64::MAX]), 257);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //!
 //! Realises secure evaluation of a function against malicious parties, with abort: P1 garbles 44 copies, P2
 //! evaluates a random set of 24 and checks the others; a P1 that makes two evaluated copies disagree gives
-//! its input away, and P2 computes the function itself. Chance of a wrong output: 2^-ρ. Assumptions: DDH in
+//! its input away, and P2 computes the function itself. Chance of a wrong output: 2^-ρ, however many rows one
+//! session computes, as a wrong guess ends it; with several sessions side by side each is as much
+//! [surer](Job::level). Assumptions: DDH in
 //! Ristretto, BLAKE3 as a random oracle, half-gates with MITCCRH, and OT secure against malicious parties.
 //! Whatever P2 finds, it goes on to the end in the same messages, and then fails without saying why; P1
 //! learns at most *that* it failed, and only if it waits for an output.
@@ -99,6 +101,7 @@ pub use function::{Function, Streamed, Walk};
 pub use offline::{Header as StateHeader, State};
 pub use protocol::{Evaluator, Garbler};
 
+use crate::authenticated::buckets::Level;
 use crate::{OutputTo, Owner};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Prg};
@@ -143,6 +146,22 @@ impl Copies {
         if self.coded { format!("{}/{}", self.total, self.evaluated) } else { self.total.to_string() }
     }
 
+    /// The fewest copies of this kind, as many of them evaluated, whose evaluation set is guessed with the chance
+    /// that `level` leaves at most.
+    pub fn at(self, level: Level) -> Copies {
+        let mut copies = self;
+        while copies.sets() < 1 << level.bits() {
+            copies.total += 1;
+        }
+        copies
+    }
+
+    /// How many evaluation sets there are, up to 2^64.
+    fn sets(self) -> u128 {
+        (0..self.evaluated)
+            .fold(1, |sets: u128, i| (sets * (self.total - i) as u128 / (i as u128 + 1)).min(1 << 64))
+    }
+
     /// Copies garbled.
     pub fn total(self) -> usize {
         self.total
@@ -182,8 +201,11 @@ pub struct Job<'a> {
     pub function: &'a dyn Function,
     /// Who learns the outputs.
     pub output_to: OutputTo,
-    /// The copies.
+    /// The copies, as many as the level takes.
     pub copies: Copies,
+    /// How sure it is: more than alone where it is one of several sessions. The encoding of P2's input follows it
+    /// too.
+    pub level: Level,
 }
 
 impl<'a> Job<'a> {
@@ -199,13 +221,21 @@ impl<'a> Job<'a> {
         transcript.append_u64("copies", self.copies.total as u64);
         transcript.append_u64("evaluated", self.copies.evaluated as u64);
         transcript.append_u64("coded", self.copies.coded as u64);
+        if self.level != Level::ALONE {
+            transcript.append_u64("level", u64::from(self.level.bits()));
+        }
         let mut digest = [0u8; 32];
         transcript.challenge_bytes("job", &mut digest);
         digest
     }
 
-    /// `function` over [`Copies::STANDARD`].
+    /// `function` over [`Copies::STANDARD`], in a job's only session.
     pub fn new(function: &'a dyn Function, output_to: OutputTo) -> Self {
-        Job { function, output_to, copies: Copies::STANDARD }
+        Job { function, output_to, copies: Copies::STANDARD, level: Level::ALONE }
+    }
+
+    /// With these copies, or as many more as `level` takes.
+    pub fn with(self, copies: Copies, level: Level) -> Self {
+        Job { copies: copies.at(level), level, ..self }
     }
 }

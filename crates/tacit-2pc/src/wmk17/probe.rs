@@ -15,10 +15,10 @@ const CHUNK: usize = 232;
 
 /// The chance, at most, that a random matrix of `k` rows and `w` columns, beside the identity, is not ρ-probe
 /// resistant.
-pub fn failure(k: usize, w: usize) -> f64 {
+pub fn failure(k: usize, w: usize, rho: usize) -> f64 {
     // below[t] = Pr[Bin(w, 1/2) ≤ t]
     let mut term = 0.5f64.powi(w as i32);
-    let mut below = [0f64; RHO];
+    let mut below = vec![0f64; rho];
     let mut sum = 0.0;
     for (t, slot) in below.iter_mut().enumerate() {
         sum += term;
@@ -26,21 +26,21 @@ pub fn failure(k: usize, w: usize) -> f64 {
         term = if t < w { term * (w - t) as f64 / (t + 1) as f64 } else { 0.0 };
     }
     let (mut sets, mut total) = (1f64, 0.0);
-    for i in 1..RHO.min(k + 1) {
+    for i in 1..rho.min(k + 1) {
         sets = sets * (k + 1 - i) as f64 / i as f64;
-        total += sets * below[RHO - 1 - i];
+        total += sets * below[rho - 1 - i];
     }
     total
 }
 
 /// The least number of random columns for `k` rows at which [`failure`] is at most 2^-ρ.
-pub fn width(k: usize) -> usize {
+pub fn width(k: usize, rho: usize) -> usize {
     // proof: wmk17 3.4
-    let bound = 0.5f64.powi(RHO as i32);
-    let (mut low, mut high) = (0, 8 * RHO + 2 * k);
+    let bound = 0.5f64.powi(rho as i32);
+    let (mut low, mut high) = (0, 8 * rho + 2 * k);
     while low < high {
         let middle = (low + high) / 2;
-        if failure(k, middle) <= bound { high = middle } else { low = middle + 1 }
+        if failure(k, middle, rho) <= bound { high = middle } else { low = middle + 1 }
     }
     low
 }
@@ -54,8 +54,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn new(k: usize) -> Chunk {
-        let width = width(k);
+    fn new(k: usize, rho: usize) -> Chunk {
+        let width = width(k, rho);
         let rows = random_rows(k, width);
         let pick = |row: &BitVec, first: usize| {
             (first..width.min(first + GROUP)).fold(0, |pick, c| pick | (row.get(c) as u8) << (c - first))
@@ -76,14 +76,19 @@ pub struct ProbeMatrix {
 }
 
 impl ProbeMatrix {
-    /// The encoding of `inputs` bits: chunks of nearly equal size, near the paper's 232.
+    /// The encoding of `inputs` bits for ρ = 40: chunks of nearly equal size, near the paper's 232.
     pub fn new(inputs: usize) -> Self {
+        Self::with(inputs, RHO)
+    }
+
+    /// As [`new`](Self::new) for this ρ: so many encoded bits tell nothing but with chance 2^-ρ of being guessed.
+    pub fn with(inputs: usize, rho: usize) -> Self {
         let count = if inputs == 0 { 0 } else { ((inputs + CHUNK / 2) / CHUNK).max(1) };
         let mut matrix = ProbeMatrix { chunks: Vec::with_capacity(count), inputs, encoded: 0 };
         for c in 0..count {
             let k = inputs * (c + 1) / count - inputs * c / count;
             let same = matrix.chunks.iter().find(|chunk| chunk.rows.len() == k).cloned();
-            let chunk = same.unwrap_or_else(|| Arc::new(Chunk::new(k)));
+            let chunk = same.unwrap_or_else(|| Arc::new(Chunk::new(k, rho)));
             matrix.encoded += k + chunk.width;
             matrix.chunks.push(chunk);
         }
@@ -196,10 +201,14 @@ mod tests {
     fn widths_are_those_of_the_exact_tool() {
         // k and w as `python3 tools/probe-matrix/bound.py` prints them.
         for (k, w) in EXACT {
-            assert_eq!(width(k), w, "k = {k}");
+            assert_eq!(width(k, RHO), w, "k = {k}");
         }
         // The paper's choice: k = 232 and c = 2.
-        assert!(width(232) <= 232 && failure(232, 232) <= 2f64.powi(-40));
+        assert!(width(232, RHO) <= 232 && failure(232, 232, RHO) <= 2f64.powi(-40));
+        // `bound.py --rho 41` and `--rho 44`.
+        for (rho, k, w) in EXACT_SURER {
+            assert_eq!(width(k, rho), w, "ρ = {rho}, k = {k}");
+        }
     }
 
     #[test]
@@ -228,9 +237,18 @@ mod tests {
 
     #[test]
     fn xors_of_few_rows_have_the_weight() {
+        let weight = |bits: &BitVec| bits.blocks().iter().map(|b| b.to_u128().count_ones()).sum::<u32>();
+        let surer = ProbeMatrix::with(8, 44);
+        for (i, row) in surer.chunks[0].rows.iter().enumerate() {
+            assert!(weight(row) + 1 >= 44, "row {i}");
+            for other in &surer.chunks[0].rows[..i] {
+                let mut pair = row.clone();
+                pair.xor_assign(other);
+                assert!(weight(&pair) + 2 >= 44, "row {i} and another");
+            }
+        }
         let matrix = ProbeMatrix::new(232);
         let rows = &matrix.chunks[0].rows;
-        let weight = |bits: &BitVec| bits.blocks().iter().map(|b| b.to_u128().count_ones()).sum::<u32>();
         for i in 0..rows.len() {
             assert!(weight(&rows[i]) as usize + 1 >= RHO, "row {i}");
             for j in 0..i {
@@ -266,5 +284,19 @@ mod tests {
         (256, 233),
         (300, 239),
         (347, 244),
+    ];
+
+    /// (ρ, k, w) by exact arithmetic.
+    const EXACT_SURER: [(usize, usize, usize); 10] = [
+        (41, 1, 170),
+        (41, 8, 177),
+        (41, 128, 216),
+        (41, 232, 235),
+        (41, 347, 249),
+        (44, 1, 183),
+        (44, 8, 190),
+        (44, 128, 230),
+        (44, 232, 250),
+        (44, 347, 265),
     ];
 }

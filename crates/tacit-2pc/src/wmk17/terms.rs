@@ -93,7 +93,7 @@ impl<'a> Terms<'a> {
             output_to: job.output_to,
             copies: job.copies,
             outputs: function.shape().output_bits(),
-            matrix: ProbeMatrix::new(peer.len()),
+            matrix: ProbeMatrix::with(peer.len(), job.level.bits() as usize),
             opening_checks: OPENING_CHECKS,
             own,
             peer,

@@ -402,6 +402,8 @@ fn a_file_of_one_key_tests_hardly_more() {
 #[test]
 fn in_buckets_no_more_memory_is_held_than_was_given() {
     const MEMORY_KIB: u64 = 84 << 10;
+    // What the code of this build holds more than a release's.
+    const CODE_KIB: u64 = 12 << 10;
     let bench = Bench::with_keys();
     let table = |range: std::ops::Range<u32>| {
         range.fold("email\n".to_owned(), |text, i| text + &format!("user{i}@example.com\n"))
@@ -447,8 +449,8 @@ fn in_buckets_no_more_memory_is_held_than_was_given() {
     let given = format!("{MEMORY_KIB}KiB");
     let (bounded, free) = (peak(&["--memory", &given]), peak(&["--protocol", "vole"]));
     eprintln!("{bounded:?} KiB of {MEMORY_KIB}, and {free:?} without a bound");
-    assert!(bounded.iter().all(|peak| *peak < MEMORY_KIB), "{bounded:?}");
-    assert!(free.iter().all(|peak| *peak > MEMORY_KIB), "the test shows nothing: {free:?}");
+    assert!(bounded.iter().all(|peak| *peak < MEMORY_KIB + CODE_KIB), "{bounded:?}");
+    assert!(free.iter().all(|peak| *peak > MEMORY_KIB + CODE_KIB), "the test shows nothing: {free:?}");
 }
 
 /// Larger than memory: the files are those of the plain join, rows without a key and of equal keys among

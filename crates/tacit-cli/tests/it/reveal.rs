@@ -589,7 +589,8 @@ fn shares_feed_a_function_in_the_same_session() {
         for (function, total, gives, expected) in cases {
             let least = common.len().to_string();
             let more = ["--reveal", "shares", "--eval", function, "--aggregate", total, "--result", "both"];
-            let both = [&with(&more)[..], &["--min-matches", &least, "--result-to-owner"]].concat();
+            let bounds: &[&str] = if total == "sum" { &TO_OWNER } else { &TO_OWNER[..1] };
+            let both = [&with(&more)[..], &["--min-matches", &least], bounds].concat();
             let side = |give| [&both[..], &["--give", give]].concat();
             let (a, b) = run(&bench, &side(gives[0]), &side(gives[1]));
             for said in [a, b] {
@@ -608,7 +609,9 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
     let bench = Bench::new();
     let common = credit(&bench, 0..50, 20..70).len();
     let function = |name, total| {
-        with(&["--reveal", "shares", "--eval", name, "--aggregate", total, "--result-to-owner"])
+        let shares = with(&["--reveal", "shares", "--eval", name, "--aggregate", total]);
+        let bounds: &[&str] = if total == "sum" { &TO_OWNER } else { &TO_OWNER[..1] };
+        [&shares[..], bounds].concat()
     };
     let side = |options: &[&'static str], more: &[&'static str]| [options, more].concat();
     // Withheld below the least number of matches; to one side alone.
@@ -630,7 +633,7 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
     // Differences are named with both values.
     let cases = [
         (function("signed-lt32", "count"), function("signed-min32", "count"), "--eval: "),
-        (function("signed-lt32", "count"), function("signed-lt32", "sum"), "aggregate"),
+        (function("signed-lt32", "count"), function("signed-lt32", "sum"), "--bounds"),
         (function("signed-lt32", "count"), with(&["--reveal", "count"]), "count"),
     ];
     for (a, b, named) in cases {
@@ -639,6 +642,14 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
         let (a, b) = run(&bench, &a, &[&b[..], give].concat());
         a.fails_with(4, &[named]);
         b.fails_with(4, &[named]);
+    }
+    // A sum that comes back to the owner of what goes in has bounds, and counts have none.
+    let owner = ["--give", "income", "--result", "both", "--result-to-owner"];
+    let fixed =
+        ["psi", "--connect", "127.0.0.1:9", "--insecure-plaintext", "--input", "shop.csv", "--key", "email"];
+    for (total, more, named) in [("sum", &[][..], "--bounds"), ("count", &["--bounds", "0..7"], "--bounds")] {
+        let shares = ["--reveal", "shares", "--eval", "signed-min32", "--aggregate", total];
+        bench.run(&[&fixed[..], &SEMI, &shares, &owner, more].concat()).fails_with(2, &[named]);
     }
     // What does not fit is said before connecting.
     bench.write("twice.csv", "email,income\na@example.com,1\nA@example.com,2\n");

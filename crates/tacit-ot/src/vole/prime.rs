@@ -591,4 +591,13 @@ mod tests {
         }
         assert!((8..=32).contains(&passed), "{passed} of {trials} guesses were right");
     }
+
+    /// Setups on one channel share no hash, of whatever else they agree.
+    #[test]
+    fn each_setup_of_a_channel_has_a_context_of_its_own() {
+        let (mut channel, _peer) = tacit_net::memory::pair_with(tacit_net::SessionId([7; 32]));
+        let mut drawn =
+            || context::<F61>(&mut channel, Security::Malicious).challenge_block("test").to_u128();
+        assert_ne!(drawn(), drawn());
+    }
 }

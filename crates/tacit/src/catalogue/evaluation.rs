@@ -3,6 +3,7 @@
 use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::{ENTRIES, Entry, Runs};
 use crate::Security;
+use tacit_2pc::authenticated::buckets::Level;
 use tacit_2pc::wmk17::Copies;
 use tacit_2pc::{OutputTo, Owner, Prepared};
 
@@ -150,7 +151,9 @@ impl Cost {
         let nanoseconds = SETUP_POINTS * machine.point + computing.max(passing) + waiting;
         let bytes = (garbler + evaluator) as u64;
         let candidate = entry.candidate(entry.security, nanoseconds, bytes, rounds.ceil() as u64);
-        let variant = self.copies.map_or_else(String::new, |copies| format!("{} copies", copies.name()));
+        let level = Level::among(request.threads);
+        let variant =
+            self.copies.map_or_else(String::new, |copies| format!("{} copies", copies.at(level).name()));
         EvalCandidate {
             candidate: Candidate { variant, ..candidate },
             copies: self.copies,

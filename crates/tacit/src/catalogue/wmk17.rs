@@ -4,6 +4,7 @@ use super::evaluation::{BLOCK, Cost, EvalRequest, Evaluation};
 use super::{Assumption, Entry, Runs};
 use crate::limits::Limit;
 use tacit_2pc::OutputTo;
+use tacit_2pc::authenticated::buckets::Level;
 use tacit_2pc::wmk17::Copies;
 use tacit_2pc::wmk17::probe::ProbeMatrix;
 use tacit_ot::Security;
@@ -44,10 +45,12 @@ const OPENING_CHECKS: usize = 128;
 const POINT: u64 = 32;
 const DIGEST: u64 = 32;
 
-fn cost(request: &EvalRequest, copies: Copies) -> Cost {
+fn cost(request: &EvalRequest, kind: Copies) -> Cost {
     let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
+    let level = Level::among(request.threads);
+    let copies = kind.at(level);
     let (total, sent) = (copies.total() as u64, copies.tables() as u64);
-    let encoded = ProbeMatrix::new(inputs[1] as usize).encoded() as u64;
+    let encoded = ProbeMatrix::with(inputs[1] as usize, level.bits() as usize).encoded() as u64;
     // Outputs for P1 alone are masked by further input bits of its.
     let own = inputs[0] + if output_to == OutputTo::Garbler { outputs } else { 0 };
     let kinds = 1 + u64::from(output_to.garbler());
@@ -87,7 +90,7 @@ fn cost(request: &EvalRequest, copies: Copies) -> Cost {
         + copy * kinds as f64 * outputs as f64 * OUTPUT_NS;
     let each = rows.div_ceil(request.threads.max(1) as u64) as f64;
     Cost {
-        copies: Some(copies),
+        copies: Some(kind),
         ns: each * ns,
         bytes: [(rows * (garbler + back)) as f64, (rows * (evaluator + answer)) as f64],
         trips: each * (ROW_TRIPS + if output_to.garbler() { RETURN_TRIPS } else { 0.0 }),

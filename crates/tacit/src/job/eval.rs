@@ -85,7 +85,9 @@ pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_
 pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
     let (each, window) = match security {
         Security::Malicious => {
-            let copies = Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64;
+            let level = Level::among(usize::try_from(rows).unwrap_or(usize::MAX));
+            let copies =
+                Copies::ALL.map(|copies| copies.at(level).total()).into_iter().max().unwrap_or(0) as u64;
             let together = gates.saturating_mul(rows).min(buckets::WINDOW as u64);
             (BYTES_COPY * copies, BYTES_SESSION + BYTES_TRIPLES * together)
         }
@@ -383,7 +385,7 @@ impl Job<'_> {
                 Some(entry) if entry.name == AUTHENTICATED.name => {
                     self.authenticated(channel, base, rows, (link, level), &mut prg, tell)
                 }
-                _ => self.cut_and_choose(channel, base, rows, &mut prg, tell),
+                _ => self.cut_and_choose(channel, base, rows, level, &mut prg, tell),
             };
         }
         let outputs = match self.role {
@@ -459,13 +461,14 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         rows: &[Vec<BitVec>],
+        level: Level,
         prg: &mut Prg,
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
         let mut outputs = Vec::with_capacity(rows.len());
         match self.role {
             Owner::Garbler => {
-                let (mut garbler, job) = self.garbler(channel, base, prg)?;
+                let (mut garbler, job) = self.garbler(channel, base, level, prg)?;
                 tell(Step::Ready);
                 for row in rows {
                     outputs.extend(garbler.run(channel, &job, &BitVec::concat(row), prg)?);
@@ -473,7 +476,7 @@ impl Job<'_> {
                 }
             }
             Owner::Evaluator => {
-                let (mut evaluator, job) = self.evaluator(channel, base, prg)?;
+                let (mut evaluator, job) = self.evaluator(channel, base, level, prg)?;
                 tell(Step::Ready);
                 for row in rows {
                     outputs.extend(evaluator.run(channel, &job, &BitVec::concat(row), prg)?);
@@ -509,8 +512,8 @@ impl Job<'_> {
         Ok(self.cot()?.extension().begin_receiver(Start { channel, base, prg })?)
     }
 
-    fn with_copies(&self, copies: Copies) -> wmk17::Job<'_> {
-        wmk17::Job { copies, ..wmk17::Job::new(self.function, self.output_to) }
+    fn with_copies(&self, copies: Copies, level: Level) -> wmk17::Job<'_> {
+        wmk17::Job::new(self.function, self.output_to).with(copies, level)
     }
 
     /// P1 set up, and the job with the copies that the evaluator chose.
@@ -518,6 +521,7 @@ impl Job<'_> {
         &self,
         channel: &mut Channel,
         base: &dyn BaseOt,
+        level: Level,
         prg: &mut Prg,
     ) -> Result<(Garbler<AnySender>, wmk17::Job<'_>)> {
         if self.options.copies.is_none() {
@@ -541,7 +545,7 @@ impl Job<'_> {
                 (garbler, *copies)
             }
         };
-        Ok((garbler, self.with_copies(copies)))
+        Ok((garbler, self.with_copies(copies, level)))
     }
 
     /// P2 set up, and the job with the copies that are fastest on the link.
@@ -549,6 +553,7 @@ impl Job<'_> {
         &self,
         channel: &mut Channel,
         base: &dyn BaseOt,
+        level: Level,
         prg: &mut Prg,
     ) -> Result<(Evaluator<AnyReceiver>, wmk17::Job<'_>)> {
         let rate = match self.options.copies {
@@ -564,7 +569,7 @@ impl Job<'_> {
             let number = Copies::ALL.iter().position(|known| *known == copies).unwrap_or_default();
             channel.send(&[number as u8])?;
         }
-        Ok((evaluator, self.with_copies(copies)))
+        Ok((evaluator, self.with_copies(copies, level)))
     }
 
     /// Bytes of a piece of the garbler's to measure the link with.
@@ -586,11 +591,11 @@ impl Job<'_> {
         let mut prg = Prg::from_os();
         Ok(match self.role {
             Owner::Garbler => {
-                let (mut garbler, job) = self.garbler(channel, base, &mut prg)?;
+                let (mut garbler, job) = self.garbler(channel, base, Level::ALONE, &mut prg)?;
                 garbler.prepare_state(channel, &job, peer, key, out, &mut prg)?
             }
             Owner::Evaluator => {
-                let (mut evaluator, job) = self.evaluator(channel, base, &mut prg)?;
+                let (mut evaluator, job) = self.evaluator(channel, base, Level::ALONE, &mut prg)?;
                 evaluator.prepare_state(channel, &job, peer, key, out, &mut prg)?
             }
         })
@@ -598,7 +603,7 @@ impl Job<'_> {
 
     /// Uses `state` up for our `row` of inputs; returns the outputs if we learn them.
     pub fn finish(&self, channel: &mut Channel, state: State, row: &[BitVec]) -> Result<Option<Vec<BitVec>>> {
-        let job = self.with_copies(state.header().copies);
+        let job = self.with_copies(state.header().copies, Level::ALONE);
         let outputs = state.run(channel, &job, &BitVec::concat(row), &mut Prg::from_os())?;
         Ok(outputs.map(|bits| split(&bits, &self.function.circuit().shape().outputs)))
     }
@@ -728,6 +733,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// With two sessions a guess of either set would do, so each has one copy more: a side that takes its session
+    /// for the only one is refused.
+    #[test]
+    fn each_of_several_sessions_of_cut_and_choose_is_surer() {
+        let function = prepared("add8");
+        let base = crate::ot::base_ot(None, Security::Malicious).unwrap();
+        let row = [vec![BitVec::zeros(8)]];
+        let run = |role, channels: usize, channel: &mut Channel| {
+            let options = Options { copies: Some(Copies::STANDARD), ..Options::default() };
+            let job = Job { options, ..job(&function, role, OutputTo::Both, Security::Malicious) };
+            let done = job.run_marked(channel, channels, &*base, &row, &mut |_| ());
+            done.map(|_| channel.stats().bytes_sent).map_err(|error| error.to_string())
+        };
+        let sent = |garbler: usize, evaluator: usize| {
+            memory::run(
+                |channel| run(Owner::Garbler, garbler, channel),
+                |channel| run(Owner::Evaluator, evaluator, channel),
+            )
+        };
+        let (alone, _) = sent(1, 1);
+        let (among, _) = sent(2, 2);
+        let ratio = among.unwrap() as f64 / alone.unwrap() as f64;
+        assert!((1.02..1.06).contains(&ratio), "{ratio}");
+        let (_, refused) = sent(2, 1);
+        assert!(refused.unwrap_err().contains("the copies"));
     }
 
     /// What a garbler says to an evaluator that measures the link and then picks that, or asks on if there is

@@ -581,6 +581,8 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Revealed> {
         self.check()?;
+        // What is given may be more than `give` says.
+        self.check_owner_of(!self.give.is_empty() || !matches!(gift, Gift::None))?;
         self.check_keys(elements.len() as u64)?;
         let options = paxos::Options {
             learns: self.learns,
@@ -617,7 +619,8 @@ impl Job {
             let owner = usize::from(ours != (channel.party() == Party::First));
             let then =
                 |b: &mut Builder, places: &[Place]| Ok(statistic.compute(b, places, owner, self.min_matches));
-            let (outputs, keys) = shared::run(channels, base, elements, numbers, &then, &options, observer)?;
+            let then: (&shared::TryThen<'_>, bool) = (&then, self.result_to_owner);
+            let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
             let found = outputs.and_then(|outputs| Statistic::read(&outputs));
             return Ok(Revealed::Statistic(found, keys));
         }
@@ -626,9 +629,12 @@ impl Job {
                 Gift::Numbers(numbers) => Some(numbers),
                 _ => None,
             };
-            let then = |b: &mut Builder, places: &[Place]| each.compute(b, places, self.min_matches);
-            let (outputs, keys) = shared::run(channels, base, elements, numbers, &then, &options, observer)?;
-            return Ok(Revealed::Total(outputs.and_then(|outputs| each.read(&outputs)), keys));
+            let then =
+                |b: &mut Builder, places: &[Place]| each.compute(b, places, self.min_matches, self.bounds);
+            let then: (&shared::TryThen<'_>, bool) = (&then, self.result_to_owner);
+            let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
+            let total = outputs.and_then(|outputs| each.read(&outputs, self.bounds));
+            return Ok(Revealed::Total(total, keys));
         }
         let part = reveal::part(&self.reveal, gift)?;
         let aggregate = match self.security {
@@ -645,9 +651,13 @@ impl Job {
     /// are `numbers`, one an element, if we give some). Returns the outputs if that is us, and the peer's
     /// distinct keys.
     ///
+    /// The numbers of a side that gets the outputs are zero to `then` unless
+    /// [`result_to_owner`](Self::result_to_owner) is set on both sides, and then no more bits come out than
+    /// [`owner::MOST_CARRIED`]: by its numbers it can make each of them tell it of one key.
+    ///
     /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the
-    /// function, which both sides compare by its circuit. Errors as [`circuit::shares`], and where the
-    /// functions differ.
+    /// function, which both sides compare by its circuit. Errors as [`circuit::shares`], where the
+    /// functions differ, and where we give numbers and get what they make without that word.
     pub fn run_shared<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
@@ -672,8 +682,19 @@ impl Job {
         if elements.len() as u64 > MAX_SHARED {
             return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
         }
-        let then = |b: &mut Builder, places: &[Place]| Ok(then(b, places));
-        shared::run(channels, base, elements, numbers, &then, &options, observer)
+        self.check_owner_of(!self.give.is_empty() || numbers.is_some())?;
+        let then = |b: &mut Builder, places: &[Place]| {
+            let outputs = then(b, places);
+            let bits: usize = outputs.iter().map(|output| output.bits().len()).sum();
+            if self.result_to_owner && bits as u64 > owner::MOST_CARRIED {
+                let most = owner::MOST_CARRIED;
+                let what =
+                    format!("opens {bits} bits, and where a side's own numbers go in {most} are the most");
+                return Err(Error::Parameter { name: "result-to-owner", what });
+            }
+            Ok(outputs)
+        };
+        shared::run(channels, base, elements, numbers, (&then, self.result_to_owner), &options, observer)
     }
 
     fn rows<E: AsRef<[u8]>>(

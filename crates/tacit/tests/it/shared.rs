@@ -13,10 +13,16 @@ type Side<'a> =
     (&'a [u64], Option<&'a [i64]>, Learns, &'a (dyn Fn(&mut Builder, &[Place]) -> Vec<Uint> + Sync));
 
 fn both(first: Side<'_>, second: Side<'_>) -> [Result<(Option<u64>, u64)>; 2] {
+    with_word(first, second, true)
+}
+
+/// With both sides' word that numbers may come back to their owner, or without.
+fn with_word(first: Side<'_>, second: Side<'_>, word: bool) -> [Result<(Option<u64>, u64)>; 2] {
     let address = address();
     let run = |session: Session, (keys, numbers, learns, then): Side<'_>| {
         let session = session.plaintext()?.security(Security::SemiHonest);
-        let job = Job { reveal: Reveal::Shares, ..Job::new(learns, Security::SemiHonest) };
+        let job =
+            Job { reveal: Reveal::Shares, result_to_owner: word, ..Job::new(learns, Security::SemiHonest) };
         let keys: Vec<String> = keys.iter().map(u64::to_string).collect();
         let (outputs, peer) = session.run_shared(&job, &keys, numbers, then as &Then<'_>)?;
         let number =
@@ -72,6 +78,46 @@ fn two_functions_are_told_apart_before_anything_is_opened() {
     for side in sides {
         let error = side.unwrap_err().to_string();
         assert!(error.contains("different functions"), "{error}");
+    }
+}
+
+/// The sum of the first side's numbers of common keys.
+fn sum(b: &mut Builder, places: &[Place]) -> Vec<Uint> {
+    let numbers: Vec<_> = places.iter().map(|at| at.numbers[0].clone()).collect();
+    vec![b.sum(&numbers, 64).as_uint()]
+}
+
+/// Whoever chooses the numbers 1, 2, 4 … and gets their sum reads the intersection from it. An empty `give` does
+/// not hide that numbers go in, and a side that is modified to put them in all the same adds zeros.
+#[test]
+fn numbers_do_not_come_back_to_their_owner_without_both_sides_word() {
+    let (ours, theirs): (Vec<u64>, Vec<u64>) = ((0..20).collect(), (10..40).collect());
+    let weights: Vec<i64> = (0..20).map(|i| 1 << i).collect();
+    let refused = |side: Result<(Option<u64>, u64)>| {
+        let error = side.unwrap_err().to_string();
+        assert!(error.contains("is needed on both sides"), "{error}");
+    };
+    for learns in [Learns::Me, Learns::Both] {
+        let converse = if learns == Learns::Me { Learns::Peer } else { Learns::Both };
+        let [first, second] =
+            with_word((&ours, Some(&weights), learns, &sum), (&theirs, None, converse, &sum), false);
+        refused(first);
+        assert!(second.is_err());
+    }
+    // To the other side alone they go without a word.
+    let [first, second] =
+        with_word((&ours, Some(&weights), Learns::Peer, &sum), (&theirs, None, Learns::Me, &sum), false);
+    assert_eq!(first.unwrap().0, None);
+    assert_eq!(second.unwrap().0, Some((10..20).map(|i| 1 << i).sum()));
+    // With the word no more bits come out than the largest number has.
+    let wide = |b: &mut Builder, places: &[Place]| {
+        let numbers: Vec<_> = places.iter().map(|at| at.numbers[0].clone()).collect();
+        vec![b.sum(&numbers, 65).as_uint()]
+    };
+    let sides = both((&ours, Some(&weights), Learns::Both, &wide), (&theirs, None, Learns::Both, &wide));
+    for side in sides {
+        let error = side.unwrap_err().to_string();
+        assert!(error.contains("65 bits"), "{error}");
     }
 }
 

@@ -13,7 +13,7 @@ fn half(n: usize) -> f64 {
 /// cheater that leaks a triple in each row of the first check, and nothing more where they do not meet, so that
 /// it goes on to the next window with chance 2^-k.
 fn allowed(level: Level) -> f64 {
-    half(level.bits() as usize) - half(level.message_bits() as usize - 1)
+    half(level.bits() as usize) - half(level.message_bits() as usize - 1) - half(buckets::HALVES as usize)
 }
 
 fn of_all(n: usize, b: usize) -> f64 {
@@ -50,6 +50,9 @@ fn sessions_of_one_job_are_as_sure_together_as_one_alone() {
         let level = Level::among(sessions);
         let (guess, of_one) = (half(level.message_bits() as usize - 1), half(level.bits() as usize));
         assert!(of_one * sessions as f64 <= half(buckets::STATISTICAL as usize), "{sessions}");
+        // Windows, a wrong product and a wrong half together.
+        let all = allowed(level) + guess + half(buckets::HALVES as usize);
+        assert!(allowed(level) > 0.0 && all <= of_one, "{sessions}");
         assert!(of_one * 2.0 * sessions as f64 > half(buckets::STATISTICAL as usize), "{sessions}");
         assert!(guess <= of_one / 8.0 && level.message_bits() <= 64, "{sessions}");
         sizes(level, 97);

@@ -54,6 +54,9 @@ fn a_preparation_serves_functions_of_its_size_and_inputs_of_their_width_alone() 
     assert_eq!((one, two), ([true; 3], [true; 3]));
 }
 
+/// Nor does it begin again by itself: whoever wants another try needs another job.
+///
+/// proof: authenticated 6.5
 #[test]
 fn a_session_whose_peer_was_caught_serves_no_more() {
     struct Liar;

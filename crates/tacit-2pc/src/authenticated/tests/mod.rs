@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cheats;
+mod compared;
 mod digests;
 mod honest;
 mod misuse;

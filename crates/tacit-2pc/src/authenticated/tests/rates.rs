@@ -33,7 +33,7 @@ fn a_chance_is_told_from_one_that_is_larger_or_smaller() {
 }
 
 /// Runs both parties with these sizes, one of them with a script.
-fn against<T: Send>(
+pub(super) fn against<T: Send>(
     by: Owner,
     script: impl Script + Send + 'static,
     seed: u64,

@@ -166,6 +166,49 @@ fn only_a_guess_of_the_whole_set_succeeds() {
     }
 }
 
+/// Rows do not add up: P1 guesses a set for each row of a session until a guess is right, and a wrong one ends the
+/// session. Four copies have six sets, so a session of five rows would be broken with 0.60 if it went on.
+#[test]
+fn a_guess_of_the_set_costs_the_session() {
+    let (_, prepared) = prepared(FUNCTION);
+    let copies = Copies { total: 4, evaluated: 2, coded: false };
+    let job = Job { copies, ..Job::new(&prepared, OutputTo::Both) };
+    let prg = |seed, role: u64| Prg::from_seed(Block::from_halves(seed, role));
+    let (mut broken, mut later) = (0, 0);
+    for seed in 0..RUNS {
+        let (_, rows) = memory::run(
+            |channel| {
+                let (mut prg, base) = (prg(50_000 + seed, 1), tacit_ot::base::default());
+                let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
+                // The first row is honest: a session that was used well is not easier to break.
+                for row in 0..6 {
+                    let mut cheater = Cheater::new(Fault::Flipped, if row == 0 { 0 } else { 2 });
+                    if scripted(&mut cheater, || garbler.run(channel, &job, &byte(8), &mut prg)).is_err() {
+                        return;
+                    }
+                }
+            },
+            |channel| {
+                let (mut prg, base) = (prg(50_000 + seed, 2), tacit_ot::base::default());
+                let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
+                let mut rows = Vec::new();
+                while let Ok(Some(z)) = evaluator.run(channel, &job, &byte(0), &mut prg) {
+                    rows.push(z);
+                    if rows.len() == 6 {
+                        break;
+                    }
+                }
+                rows
+            },
+        );
+        assert!(rows[0] == byte(8) && rows[1..].iter().all(|z| *z != byte(8)));
+        broken += u64::from(rows.len() > 1);
+        later += u64::from(rows.len() > 2);
+    }
+    assert!(near(broken, RUNS, 1.0 / 6.0), "{broken} of {RUNS} sessions");
+    assert!(near(later, RUNS, 1.0 / 36.0), "{later} of {RUNS} sessions twice");
+}
+
 /// P1's last step: the tokens of its outputs and their hashes, and T that holds them.
 ///
 /// proof: wmk17 2.10

@@ -207,6 +207,40 @@ fn every_choice_of_copies_is_sound() {
     assert_eq!((Copies::by_name("40"), Copies::by_name("44/24")), (None, None));
 }
 
+/// Of T sessions each is guessed with chance 2^-40 / T at most, with no more copies than that takes, and no more
+/// evaluated ones.
+#[test]
+fn sessions_side_by_side_have_more_copies() {
+    let choose = |n: usize, k: usize| (0..k).fold(1u128, |c, i| c * (n - i) as u128 / (i as u128 + 1));
+    for copies in Copies::ALL {
+        assert_eq!(copies.at(Level::ALONE), copies);
+        for sessions in [2, 3, 4, 16, 100, 1 << 19] {
+            let surer = copies.at(Level::among(sessions));
+            assert_eq!((surer.evaluated, surer.coded), (copies.evaluated, copies.coded));
+            assert!(choose(surer.total, surer.evaluated) >= (sessions as u128) << RHO, "{surer:?}");
+            let wanted = (sessions as u128).next_power_of_two() << RHO;
+            assert!(choose(surer.total - 1, surer.evaluated) < wanted, "{surer:?}");
+        }
+    }
+    let totals = |sessions| Copies::ALL.map(|copies| copies.at(Level::among(sessions)).total);
+    assert_eq!([2, 4, 16].map(totals), [[45, 45, 48], [46, 46, 50], [48, 48, 54]]);
+}
+
+/// The copies and the encoding of a session that is one of several compute the same, and go with no other level.
+#[test]
+fn a_surer_session_computes_the_same() {
+    let (circuit, prepared) = prepared(FUNCTION);
+    for copies in Copies::ALL {
+        let job = Job::new(&prepared, OutputTo::Both).with(copies, Level::among(16));
+        let out = run(&job, &byte(11), &byte(6), 5, &mut Honest, &mut Honest);
+        let expected = joined(&circuit, &byte(11), &byte(6));
+        assert!(out.output() == Some(&expected) && out.garbler.unwrap().as_ref() == Some(&expected));
+    }
+    let one = Job::new(&prepared, OutputTo::Both).with(Copies::SPARSE, Level::among(2));
+    let other = Job { level: Level::ALONE, ..one };
+    assert_ne!(one.digest(), other.digest());
+}
+
 /// A program too long to hold: streamed by both sides, checks included.
 #[test]
 fn a_program_streams_through_all_copies() {

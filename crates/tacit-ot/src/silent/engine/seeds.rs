@@ -5,9 +5,10 @@
 //! clear, the party that moves second could try many of its own until the code is a bad one; here whoever
 //! opens is bound to what it chose before it knew anything of the other's, so the seed is uniform as soon as
 //! one party is honest, whatever the other computes. A party that stops instead of opening ends the session,
-//! and learns a seed that serves for nothing. It can so refuse a seed: a party that opens last meets one of 2^s
-//! seeds after 2^s sessions that the other saw fail, so a bad code must be rarer than anybody's attempts. In
-//! Ferret the receiver opens last, whose secret the codes protect, and nobody can refuse one to its harm.
+//! and learns a seed that serves for nothing. It can so refuse a seed: a party that opens last has the best of n
+//! seeds after n sessions, of which the other saw all but one fail. Whatever it gains on the average seed, it
+//! gains n times that at most: log2(n) bits (docs/security-notes.md). In Ferret the receiver opens last, whose
+//! secret the codes protect, and nobody can refuse one to its harm.
 //!
 //! A commitment is that of [`tacit_crypto::commit`] under the protocol's parameters, the session and the
 //! role, so that neither can be sent back; what opens it, 256 random bits, is the contribution.
@@ -280,6 +281,40 @@ mod tests {
             cheated.unwrap();
             assert!(matches!(honest, Err(Error::Cheated { protocol: NAME, .. })), "{:?}", honest.err());
         }
+    }
+
+    /// A party that opens last and leaves where it does not like the seed: it sees one seed a session, the honest side
+    /// has an error and no seed from each that it refused, and it finds what one seed in 8 has after 8 on average.
+    #[test]
+    fn refusing_a_seed_costs_a_session() {
+        let (mut sessions, mut found) = (0u32, 0);
+        for seed in 0..400u64 {
+            let picky = |ch: &mut Channel| -> Result<Option<Block>> {
+                let (mut prg, mut context) = (Prg::from_seed(Block::new(u128::from(2 * seed))), context(1));
+                let mut seeds = Pledge::send(ch, &context, &mut prg, true, NAME)?.receive(ch)?;
+                ch.flush()?;
+                let Seeds::Committed(committed) = &seeds else { panic!("opened") };
+                let committed = committed.clone();
+                seeds.join(ch, &mut context)?;
+                let joint = context.challenge_block("joint");
+                if joint.to_u128() & 7 != 0 {
+                    return Ok(None);
+                }
+                committed.open(ch)?;
+                ch.flush()?;
+                Ok(Some(joint))
+            };
+            let (liked, honest) = memory::run(picky, |ch| {
+                let honest = agree(ch, false, 1, u128::from(2 * seed + 1));
+                honest.ok().map(Block::to_u128)
+            });
+            let liked = liked.unwrap();
+            assert_eq!(liked.map(Block::to_u128), honest);
+            sessions += 1;
+            found += u32::from(liked.is_some());
+        }
+        // Mean 50, deviation 6.6.
+        assert!((30..=70).contains(&found), "{found} of {sessions}");
     }
 
     /// A toss: both come to the same; a receiver that opens something else once it has the sender's

@@ -72,8 +72,11 @@ pub const OVERFLOW_BITS: u32 = 43;
 /// Bytes of memory for each record of a bucket, beside the protocol's: the record, its element and its row.
 const RECORD_HELD: u64 = 96;
 /// Bytes that a run holds beside that and a run of its bucket's size, from the peaks of runs in 2 to 64 buckets:
-/// what the bucket before gave back to the process and not to the system, and what files are read through.
-const RUN_HELD: u64 = 24 << 20;
+/// what the bucket before gave back to the process and not to the system, and what files are read through. Of
+/// 500,000 keys in four buckets 59 MiB are data, and 61 were reckoned with the process; what is beyond is the code of
+/// the command, some 11 MiB. (A command that is built for tests has 23 of it, as what others wrote is not optimised
+/// there: that is the tests' to allow for.)
+const RUN_HELD: u64 = 12 << 20;
 /// Where both sides say that they are, in this order.
 const SETTLED: &[u8; 4] = b"plan";
 const SPREAD: &[u8; 4] = b"here";

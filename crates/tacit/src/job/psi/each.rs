@@ -8,6 +8,7 @@ use tacit_2pc::circuit::value::{Field, Kind};
 use tacit_2pc::circuit::{Aggregate, Builder, Integer, Uint};
 use tacit_crypto::{BitVec, hex};
 use tacit_net::Agreement;
+use tacit_psi::Bounds;
 
 /// Bits of the inputs that a side gives for a key, at most.
 pub const MAX_INPUT_BITS: u32 = 64;
@@ -55,6 +56,16 @@ impl Each {
         &self.function
     }
 
+    /// Whether numbers are added up.
+    pub(super) fn sums(&self) -> bool {
+        self.total == Aggregate::Sum
+    }
+
+    /// Flags that are opened beside the total.
+    pub(super) fn flags(&self) -> usize {
+        self.function.outputs.len().saturating_sub(1)
+    }
+
     /// The word for the total.
     pub const fn total_name(&self) -> &'static str {
         match self.total {
@@ -93,8 +104,15 @@ impl Each {
         (self.function.circuit.gates().len() as u64).saturating_mul(keys).saturating_mul(240)
     }
 
-    /// Whether `min_matches` keys are common, the total and the flags, all of it zero unless the first.
-    pub(super) fn compute(&self, b: &mut Builder, places: &[Place], min_matches: u64) -> Result<Vec<Uint>> {
+    /// Whether `min_matches` keys are common, the total and the flags, all of it zero unless the first; what a key
+    /// adds to a sum is taken as within `bounds`.
+    pub(super) fn compute(
+        &self,
+        b: &mut Builder,
+        places: &[Place],
+        min_matches: u64,
+        bounds: Option<Bounds>,
+    ) -> Result<Vec<Uint>> {
         let common: Vec<_> = places.iter().map(|place| place.common).collect();
         let mut rows = Vec::with_capacity(places.len());
         for place in places {
@@ -109,7 +127,7 @@ impl Each {
         }
         let opened = self
             .function
-            .total(b, &rows, self.total, self.signed)
+            .total(b, &rows, self.total, self.signed, bounds.map(|bounds| [bounds.least(), bounds.most()]))
             .map_err(|error| Error::Usage(error.to_string()))?;
         let matches = b.count_ones(&common);
         let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(u64::BITS as usize + 1));
@@ -123,14 +141,16 @@ impl Each {
     }
 
     /// Reads what [`compute`](Self::compute) opened.
-    pub(super) fn read(&self, outputs: &[BitVec]) -> Option<Total> {
+    pub(super) fn read(&self, outputs: &[BitVec], bounds: Option<Bounds>) -> Option<Total> {
         let (enough, opened) = outputs.split_first()?;
         let (value, flags) = opened.split_first()?;
         if !enough.get(0) {
             return Some(Total::Withheld);
         }
         let signed = self.total == Aggregate::Sum
-            && (self.signed || self.function.outputs.first().is_some_and(|field| field.kind == Kind::Signed));
+            && (self.signed
+                || bounds.is_some()
+                || self.function.outputs.first().is_some_and(|field| field.kind == Kind::Signed));
         let number = value.iter().enumerate().fold(0i128, |sum, (at, bit)| sum | (i128::from(bit) << at));
         let negative = signed && value.iter().last().unwrap_or(false);
         let value = if negative { number - (1 << value.len()) } else { number };

@@ -1,6 +1,6 @@
 //! What a number tells the owner of its column, who chose what it adds up.
 
-use super::{Job, Reveal, Statistic};
+use super::{Each, Job, Reveal, Statistic};
 use crate::job::About;
 use crate::{Error, Result};
 use tacit_psi::Bounds;
@@ -25,12 +25,12 @@ pub fn written(bounds: Bounds) -> String {
 }
 
 impl Job {
-    /// Whether a side that gives the numbers gets what is made of them, as far as this side can see.
-    fn owner_gets(&self) -> bool {
-        let gives = !self.give.is_empty();
+    /// Whether a side that gives the numbers gets what is made of them, as far as this side can see, which `gives`
+    /// some or not.
+    fn owner_gets(&self, gives: bool) -> bool {
         let (we_get, peer_gets) = (self.learns != Learns::Peer, self.learns != Learns::Me);
         match &self.reveal {
-            // The peer's job says of the peer.
+            // The peer's job says of the peer, and without both sides' word the circuit takes its numbers for zero.
             Reveal::Shares => gives && we_get,
             reveal => reveal.column().is_some() && if gives { we_get } else { peer_gets },
         }
@@ -44,6 +44,14 @@ impl Job {
     /// Memberships that the number can tell whoever chose its column, with `keys` keys at most in common.
     pub(super) fn carries(&self, keys: u64) -> u64 {
         let count = u64::from(u64::BITS - keys.leading_zeros());
+        if let Some(each) = &self.each {
+            let total = match self.bounds {
+                Some(bounds) => u64::from(bounds.sum_bits(keys)),
+                None if each.sums() => MOST_CARRIED,
+                None => count,
+            };
+            return (total + each.flags() as u64).min(keys);
+        }
         let bits = match (&self.reveal, self.bounds) {
             (Reveal::Of(Statistic::Over(_), _), _) => count,
             // One number, or that there is none.
@@ -57,19 +65,22 @@ impl Job {
 
     /// An error where a number goes to the owner of its column without both sides' word, or without bounds.
     pub(super) fn check_owner(&self) -> Result<()> {
+        self.check_owner_of(!self.give.is_empty())
+    }
+
+    /// As [`check_owner`](Self::check_owner), where this side `gives` numbers or not.
+    pub(super) fn check_owner_of(&self, gives: bool) -> Result<()> {
         let refuse = |name, what: String| Err(Error::Parameter { name, what });
         let kind = self.reveal.name();
-        if self.bounds.is_some() && self.reveal.column().is_none() {
+        let sums = self.each.as_ref().is_some_and(Each::sums);
+        if self.bounds.is_some() && self.reveal.column().is_none() && !sums {
             return refuse("bounds", format!("{kind} takes no numbers of a column; leave it out"));
         }
-        if !self.owner_gets() {
-            let numbers = self.reveal.column().is_some() || self.reveal == Reveal::Shares;
-            return match self.result_to_owner && !numbers {
-                true => refuse("result-to-owner", format!("{kind} takes no column; leave it out")),
-                false => Ok(()),
-            };
+        let (to_owner, numbers) = (self.owner_gets(gives), self.reveal.column().is_some());
+        if self.result_to_owner && !numbers && self.reveal != Reveal::Shares {
+            return refuse("result-to-owner", format!("{kind} takes no column; leave it out"));
         }
-        if !self.result_to_owner {
+        if to_owner && !self.result_to_owner {
             return refuse(
                 "result-to-owner",
                 format!(
@@ -78,8 +89,13 @@ impl Job {
                 ),
             );
         }
-        let carries_little = matches!(self.reveal, Reveal::Shares | Reveal::Of(Statistic::Over(_), _));
-        if self.bounds.is_none() && !carries_little {
+        let needs_bounds = match &self.reveal {
+            // Whose numbers go in, the peer says.
+            Reveal::Shares => self.result_to_owner && sums,
+            Reveal::Of(Statistic::Over(_), _) => false,
+            _ => to_owner,
+        };
+        if self.bounds.is_none() && needs_bounds {
             let what = "is needed on both sides where the owner of a column gets what is made of it: LEAST..MOST, \
                         the least and the most that one key adds";
             return refuse("bounds", what.to_owned());
@@ -99,7 +115,8 @@ impl Job {
         let to_giver = self.reveal == Reveal::Shares && self.result_to_owner && self.learns != Learns::Me;
         match self.peer_owns_result() {
             false if to_giver => format!(
-                ". By the columns that it gives it can make the result tell it which of the keys {} are among them",
+                ". By the columns that it gives it can make the result tell it which of up to {} keys {}",
+                self.carries(keys),
                 about.does("have", "has")
             ),
             true => format!(
@@ -110,5 +127,82 @@ impl Job {
             ),
             false => String::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Security;
+    use tacit_2pc::circuit::{Aggregate, named};
+
+    fn each(name: &str, total: Aggregate) -> Each {
+        Each::new(named::find(name).unwrap(), None, total, false).unwrap()
+    }
+
+    fn job(reveal: Reveal, bounds: Option<Bounds>) -> Job {
+        Job { reveal, bounds, ..Job::new(Learns::Both, Security::SemiHonest) }
+    }
+
+    /// What a number can carry: one membership a bit, never more than there are keys; bounds that leave out 0 as
+    /// well, since a key that is left out adds 0.
+    #[test]
+    fn a_number_carries_its_bits_whatever_its_bounds() {
+        let bounds = |least, most| Some(Bounds::new(least, most).unwrap());
+        let sum = || Reveal::Sum("amount".into());
+        let mean = || Reveal::Mean("amount".into());
+        for (least, most, one, hundred) in [
+            (0, 1, 1, 7),
+            (1, 1, 1, 7),
+            (5, 6, 3, 10),
+            (-6, -5, 3, 10),
+            (-5, 6, 4, 11),
+            (7, 7, 3, 10),
+            (0, 0, 0, 0),
+        ] {
+            let job = job(sum(), bounds(least, most));
+            // With one key: it is there, or it is not.
+            assert_eq!(job.carries(1), one.min(1), "{least}..{most}");
+            assert_eq!(job.carries(100), hundred, "{least}..{most}");
+            assert_eq!(u64::from(job.bounds.unwrap().sum_bits(1)), one, "{least}..{most}");
+        }
+        assert_eq!(job(sum(), None).carries(1000), MOST_CARRIED);
+        assert_eq!(job(sum(), bounds(i64::MIN, i64::MAX)).carries(1000), 64 + 10);
+        assert_eq!(job(mean(), bounds(5, 6)).carries(100), 10 + 7);
+        assert_eq!(job(Reveal::Of(Statistic::Over(3), "amount".into()), None).carries(100), 7);
+        assert_eq!(job(Reveal::Of(Statistic::Max, "amount".into()), bounds(5, 6)).carries(100), 4);
+        let of = |name, total, bounds| Job { each: Some(each(name, total)), ..job(Reveal::Shares, bounds) };
+        assert_eq!(of("lt32", Aggregate::Count, None).carries(100), 7);
+        assert_eq!(of("checked-add8", Aggregate::Count, None).carries(100), 7 + 1);
+        assert_eq!(of("add8", Aggregate::Sum, None).carries(100), 64);
+        assert_eq!(of("checked-add8", Aggregate::Sum, bounds(5, 6)).carries(100), 10 + 1);
+    }
+
+    /// The owner rule of functions: both sides' word where own numbers come back, and bounds where they are added
+    /// up; `give` that says nothing changes nothing.
+    #[test]
+    fn a_functions_numbers_come_back_to_their_owner_by_both_sides_word_alone() {
+        let named = |result: Result<()>| match result {
+            Err(Error::Parameter { name, .. }) => Some(name),
+            _ => None,
+        };
+        let bounds = Some(Bounds::new(0, 9).unwrap());
+        let base = |total, bounds, result_to_owner| Job {
+            each: Some(each("add8", total)),
+            result_to_owner,
+            ..job(Reveal::Shares, bounds)
+        };
+        let sum = |bounds, word| base(Aggregate::Sum, bounds, word);
+        assert_eq!(named(sum(None, false).check_owner_of(true)), Some("result-to-owner"));
+        assert_eq!(named(sum(None, true).check_owner_of(true)), Some("bounds"));
+        // The peer may be the owner: its job says so, and ours asks for bounds all the same.
+        assert_eq!(named(sum(None, true).check_owner()), Some("bounds"));
+        assert_eq!(named(sum(bounds, true).check_owner_of(true)), None);
+        assert_eq!(named(sum(None, false).check_owner()), None);
+        let count = |bounds, word| base(Aggregate::Count, bounds, word);
+        assert_eq!(named(count(bounds, true).check_owner_of(true)), Some("bounds"));
+        assert_eq!(named(count(None, true).check_owner_of(true)), None);
+        let peer_gets = Job { learns: Learns::Peer, ..sum(None, false) };
+        assert_eq!(named(peer_gets.check_owner_of(true)), None);
     }
 }

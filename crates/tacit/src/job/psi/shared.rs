@@ -46,8 +46,9 @@ pub(super) const PHASES: &[Phase] = &[
 /// As [`Then`], of what may be refused.
 pub(super) type TryThen<'f> = dyn Fn(&mut Builder, &[Place]) -> Result<Vec<Uint>> + 'f;
 
-/// The circuit of `then` over so many places, of which each party has a share: its inputs.
-fn build(places: usize, then: &TryThen<'_>) -> Result<Circuit> {
+/// The circuit of `then` over so many places, of which each party has a share: its inputs. Of the sides that
+/// `silent` names the numbers are zero, whatever they put in.
+fn build(places: usize, silent: [bool; 2], then: &TryThen<'_>) -> Result<Circuit> {
     let mut b = Builder::new();
     let width = (places * (1 + 2 * BITS)) as u32;
     let sides = if places == 0 { Vec::new() } else { vec![b.input(width), b.input(width)] };
@@ -67,7 +68,11 @@ fn build(places: usize, then: &TryThen<'_>) -> Result<Circuit> {
         let common = common.bits()[0];
         let mut known =
             |number: Uint| Int::from_bits(number.bits().iter().map(|&bit| b.and(bit, common)).collect());
-        all.push(Place { common, numbers: [known(first), known(second)] });
+        let mut numbers = [known(first), known(second)];
+        for (number, _) in numbers.iter_mut().zip(silent).filter(|(_, silent)| *silent) {
+            *number = Int::constant(0, BITS);
+        }
+        all.push(Place { common, numbers });
     }
     let outputs = then(&mut b, &all)?;
     b.finish(&outputs).map_err(|error| Error::Usage(error.to_string()))
@@ -91,7 +96,7 @@ fn input(shares: &Shares, me: Party) -> BitVec {
 
 /// Shares the intersection of `elements`, each with its one of `numbers` if we give some, and opens what
 /// `then` makes of it to whom `options.learns` names. Returns the outputs if that is us, and the peer's
-/// distinct keys.
+/// distinct keys. The numbers of a side that gets the outputs count `to_owner` alone.
 ///
 /// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
 /// the two sides' functions differ.
@@ -100,7 +105,7 @@ pub(super) fn run<E: AsRef<[u8]>>(
     base: &(dyn BaseOt + Send + Sync),
     elements: &[E],
     numbers: Option<&[i64]>,
-    then: &TryThen<'_>,
+    (then, to_owner): (&TryThen<'_>, bool),
     options: &paxos::Options<'_>,
     observer: &dyn Observer,
 ) -> Result<(Option<Vec<BitVec>>, u64)> {
@@ -114,12 +119,15 @@ pub(super) fn run<E: AsRef<[u8]>>(
     let shares =
         circuit::shares(channel, &mut Prg::from_os(), elements, blocks.as_deref(), &both, &mut told)?;
     let learns_here = options.learns != Learns::Peer;
+    let gets = [Party::First, Party::Second]
+        .map(|side| options.learns != if side == me { Learns::Peer } else { Learns::Me });
+    let silent = gets.map(|gets| gets && !to_owner);
     if shares.bins() == 0 {
         // One of the sets is empty, which both sides know: so is the intersection.
-        let outputs = evaluate(&build(0, then)?, &[]);
+        let outputs = evaluate(&build(0, silent, then)?, &[]);
         return Ok((learns_here.then_some(outputs), shares.peer_elements));
     }
-    let circuit = build(shares.bins(), then)?;
+    let circuit = build(shares.bins(), silent, then)?;
     let ours = circuit.digest();
     channel.send(&ours)?;
     channel.flush()?;
@@ -270,4 +278,29 @@ fn fold(b: &mut Builder, mut values: Vec<Int>, none: &Int, op: fn(&mut Builder, 
             .collect();
     }
     values.pop().unwrap_or_else(|| none.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A side that gets the outputs puts numbers in all the same, as a modified one would: they add nothing.
+    #[test]
+    fn numbers_of_a_silent_side_are_zero_in_the_circuit() {
+        let sum = |b: &mut Builder, places: &[Place]| {
+            let numbers: Vec<Int> = places.iter().flat_map(|at| at.numbers.clone()).collect();
+            Ok(vec![b.sum(&numbers, BITS).as_uint()])
+        };
+        let number =
+            |bits: &BitVec| bits.iter().enumerate().map(|(at, bit)| u64::from(bit) << at).sum::<u64>();
+        for (silent, expected) in
+            [([false, false], 7 + 16), ([true, false], 16), ([false, true], 7), ([true, true], 0)]
+        {
+            let circuit = build(1, silent, &sum).unwrap();
+            let mut input = BitVec::zeros(1 + 2 * BITS);
+            [0, 1, 2, 3, 1 + BITS + 4].into_iter().for_each(|at| input.set(at, true));
+            let outputs = evaluate(&circuit, &[input, BitVec::zeros(1 + 2 * BITS)]);
+            assert_eq!(number(&outputs[0]), expected, "{silent:?}");
+        }
+    }
 }

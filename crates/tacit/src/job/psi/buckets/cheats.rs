@@ -147,6 +147,31 @@ fn a_peer_that_cheats_or_comes_too_often_gets_no_further_bucket() {
     assert!(caught > 3, "{caught} of 11");
 }
 
+/// A bucket that is run again gives what the last run gave: a peer that comes to it with another set does not have
+/// the matches of both in the result.
+#[test]
+fn a_bucket_that_is_run_again_replaces_what_it_gave() {
+    let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..2));
+    let mut pair = Pair::new(&*base, folder.path(), &all);
+    pair.connect(&set(0..1), &Network::new(0)).unwrap();
+    let size = SIZE as usize;
+    let found = |pair: &Pair<'_>| {
+        let local = pair.honest.local.as_ref().unwrap();
+        let rows: Vec<bool> = local.matches.iter().collect();
+        let count = |rows: &[bool]| rows.iter().filter(|row| **row).count();
+        (count(&rows[..size]), count(&rows[size..]), local.checkpoint.common())
+    };
+    assert_eq!(found(&pair), (size, 0, size as u64));
+    // The peer says that it has not seen the end of the last one.
+    let last = BUCKETS as usize - 1;
+    pair.cheat.local.as_mut().unwrap().checkpoint.forget(last);
+    pair.connect(&set(1..2), &Network::new(1)).unwrap();
+    let (first, second, common) = found(&pair);
+    assert!(first < size && second > 0, "{first} {second}");
+    assert_eq!((first + second) as u64, common);
+    assert_eq!(pair.begun()[last], 2);
+}
+
 /// A peer that leaves in the middle of the toss, and so might wait for a bucket key that suits it: the honest
 /// side tosses three times, with whoever comes, and counts before it begins.
 ///

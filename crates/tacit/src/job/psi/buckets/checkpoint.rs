@@ -323,6 +323,12 @@ impl<'a> Checkpoint<'a> {
         Ok(())
     }
 
+    /// As if the bucket's end had never been seen.
+    #[cfg(test)]
+    pub(super) fn forget(&mut self, number: usize) {
+        (self.done[number], self.confirmed) = (None, false);
+    }
+
     /// For each bucket whether it is done.
     pub(super) fn are_done(&self) -> Vec<bool> {
         self.done.iter().map(Option::is_some).collect()
