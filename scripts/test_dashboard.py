@@ -289,7 +289,7 @@ class Questions(unittest.TestCase):
         self.assertEqual([run["state"] for run in state["runs"]].count("done"), 4)
         self.assertEqual(state["runs"][0]["state"], "declined")
         done = state["runs"][-1]
-        self.assertEqual((done["asker_keys"], done["service_keys"]), (3000, 4000))
+        self.assertEqual((done["client_keys"], done["service_keys"]), (3000, 4000))
         self.assertGreater(done["sent"], 1000)
         rules = {one["rule"]: one["count"] for one in state["refusals"]["rules"]}
         self.assertEqual(rules, {"allow": 2, "max_peer_keys": 1})

@@ -322,6 +322,9 @@ def _keys(
     trim: bool,
     case_fold: bool,
     null: str | Sequence[str] = (),
+    *,
+    max_row_mib: int | None = None,
+    recorded: bool = False,
 ) -> tuple[Any, bool]:
     nulls = [null] if isinstance(null, str) else list(null)
     types = list(on.values()) if isinstance(on, Mapping) else None
@@ -332,7 +335,7 @@ def _keys(
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
         digest = None
         if path:
-            table = _tacit.Rows.of_file(os.fspath(table), names)
+            table = _tacit.Rows.of_file(os.fspath(table), names, max_row_mib=max_row_mib, recorded=recorded)
             digest = table.digest
         return _tacit.Keys(
             table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls, digest=digest
@@ -446,13 +449,14 @@ class Session:
         max_cell: int | None = None,
         allow_line_ends: bool = False,
         null: str | Sequence[str] = (),
+        max_row_mib: int | None = None,
         nfc: bool = True,
         trim: bool = True,
         case_fold: bool = True,
         progress: Listener = None,
     ) -> Intersection:
         """As :func:`tacit.intersect`, with this session's peer."""
-        keys, values = _keys(table, on, nfc, trim, case_fold, null)
+        keys, values = _keys(table, on, nfc, trim, case_fold, null, max_row_mib=max_row_mib)
         with _Told(progress) as told:
             raw = _tacit.intersect(
                 self._peer,
@@ -487,6 +491,8 @@ class Session:
         max_peer_keys: int | None = None,
         terms: str | None = None,
         duplicates: Literal["refuse", "first", "all"] = "refuse",
+        null: str | Sequence[str] = (),
+        max_row_mib: int | None = None,
         keep: Path | None = None,
         records: Path | None = None,
         progress: Listener = None,
@@ -519,7 +525,8 @@ class Session:
                     path, on = keep, _VALUES if values else on
                     _tacit.keep(_tacit.Rows.of_strings(list(table)) if values else table, keep)
                     kept = keep
-                keys, _ = _keys(path, on, offer_terms["nfc"], offer_terms["trim"], offer_terms["case_fold"])
+                normalisation = (offer_terms["nfc"], offer_terms["trim"], offer_terms["case_fold"])
+                keys, _ = _keys(path, on, *normalisation, null, max_row_mib=max_row_mib, recorded=True)
                 offer = Offer(job, tuple(offered.words(keys.distinct)), offer_terms, offered.terms_hash())
                 _log.info("%s", offer)
                 if not (accept is True or accept(offer)):
@@ -530,7 +537,14 @@ class Session:
                 if kept is not None:
                     os.remove(kept)
                 raise
-            raw = offered.run(keys, path, duplicates=duplicates, records=records)
+            raw = offered.run(keys, duplicates=duplicates, records=records)
+        if raw["record_fault"] is not None:
+            _log.error(
+                "run %s is complete, but its record could not be written: %s; the next request records it once "
+                "that is mended",
+                raw["run"],
+                raw["record_fault"],
+            )
         return Granted(
             **_gained(raw, values),
             run=raw["run"],
@@ -715,6 +729,7 @@ def intersect(
     max_cell: int | None = None,
     allow_line_ends: bool = False,
     null: str | Sequence[str] = (),
+    max_row_mib: int | None = None,
     nfc: bool = True,
     trim: bool = True,
     case_fold: bool = True,
@@ -764,7 +779,10 @@ def intersect(
     allow_line_ends:
         Whether a cell that we give may have more than one line; a file that was read wrongly has such cells.
     null:
-        Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key that is one of them is no key.
+        Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key, or one that we give, counts as empty if it
+        is one of them.
+    max_row_mib:
+        The longest row of a file, in mebibytes; 16 unless given. Nothing for a table in memory.
     nfc, trim, case_fold:
         How text is normalised before it is compared; both sides must say the same.
     progress:
@@ -795,6 +813,7 @@ def intersect(
         max_cell=max_cell,
         allow_line_ends=allow_line_ends,
         null=null,
+        max_row_mib=max_row_mib,
         nfc=nfc,
         trim=trim,
         case_fold=case_fold,
@@ -816,6 +835,8 @@ def request(
     max_peer_keys: int | None = None,
     terms: str | None = None,
     duplicates: Literal["refuse", "first", "all"] = "refuse",
+    null: str | Sequence[str] = (),
+    max_row_mib: int | None = None,
     keep: Path | None = None,
     records: Path | None = None,
     progress: Listener = None,
@@ -850,7 +871,7 @@ def request(
         The hash of terms that were reviewed (:attr:`Offer.hash`): others are rejected.
     give:
         Our columns that may go into the result.
-    duplicates:
+    duplicates, null, max_row_mib:
         As for :func:`intersect`.
     keep:
         Of a table in memory, the new Arrow file to store it in: the record commits to that file.
@@ -877,6 +898,8 @@ def request(
         max_peer_keys=max_peer_keys,
         terms=terms,
         duplicates=duplicates,
+        null=null,
+        max_row_mib=max_row_mib,
         keep=keep,
         records=records,
         progress=progress,
@@ -887,17 +910,19 @@ def check(
     table: Any,
     on: str | Sequence[str] | Mapping[str, str] | None = None,
     *,
+    null: str | Sequence[str] = (),
+    max_row_mib: int | None = None,
     nfc: bool = True,
     trim: bool = True,
     case_fold: bool = True,
 ) -> Check:
-    """What an intersection would see of a table, without a peer.
+    """What an intersection would see of a table, without a peer; the parameters are those of :func:`intersect`.
 
     >>> import tacit
     >>> tacit.check(["Ann ", "ann", ""])
     Check(rows=3, keys=1, rows_without_key=1, duplicate_rows=1)
     """
-    keys, _ = _keys(table, on, nfc, trim, case_fold)
+    keys, _ = _keys(table, on, nfc, trim, case_fold, null, max_row_mib=max_row_mib)
     return Check(keys.rows, keys.distinct, keys.without_key, keys.duplicates)
 
 

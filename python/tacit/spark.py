@@ -88,6 +88,7 @@ def run(
     duplicates: Literal["refuse", "all"] = "refuse",
     security: Literal["malicious", "semi-honest"] = "malicious",
     buckets: int | None = None,
+    null: str | Sequence[str] = (),
     nfc: bool = True,
     trim: bool = True,
     case_fold: bool = True,
@@ -125,6 +126,9 @@ def run(
     buckets:
         At least so many buckets, a power of two; the larger of both sides' wishes counts. Some 250,000 keys each
         unless said, and enough of them to keep the cluster busy.
+    null:
+        Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key, or one that we give, counts as empty if it
+        is one of them.
     timeout:
         Seconds in which nothing may move before the job ends in an error.
     """
@@ -136,7 +140,8 @@ def run(
             raise UsageError(f"there is no column {name}; the frame has {', '.join(df.columns)}")
     if len(set(df.columns)) != len(df.columns) or _DIGEST in df.columns:
         raise UsageError(f"the frame's columns must have different names, and none of them {_DIGEST}")
-    key = _tacit.Key(columns, types=types, nfc=nfc, trim=trim, case_fold=case_fold)
+    nulls = [null] if isinstance(null, str) else list(null)
+    key = _tacit.Key(columns, types=types, nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls)
     give = [give] if isinstance(give, str) else list(give)
     if missing := [name for name in give if name not in df.columns]:
         raise UsageError(f"give: there is no column {', '.join(missing)} in the frame")
@@ -153,10 +158,13 @@ def run(
         raise UsageError(f"results: there are rows in {places['rows']} already; name another folder")
     with _one_line():
         keyed = df.withColumn(
-            _DIGEST, _digest_of(columns, types, nfc, trim, case_fold)(*[df[f"`{name}`"] for name in columns])
+            _DIGEST,
+            _digest_of(columns, types, nfc, trim, case_fold, nulls)(*[df[f"`{name}`"] for name in columns]),
         )
         # Written, so that whatever runs again reads the same.
-        cells = [df[f"`{name}`"].cast("string").alias(f"cell_{at}") for at, name in enumerate(give)]
+        cells = [
+            _without(df[f"`{name}`"].cast("string"), nulls).alias(f"cell_{at}") for at, name in enumerate(give)
+        ]
         keys = keyed.where(keyed[_DIGEST].isNotNull()).select(_DIGEST, *cells)
         keys = keys if cells else keys.distinct()
         keys = _written(keys, places["keys"], compression="none")
@@ -199,6 +207,17 @@ def run(
             frame = _written(rows.select(*names), places["rows"], mode="errorifexists")
             _log.info("job %s: the rows are written", job)
         return Run(frame=frame, unopened=unopened, **plan.ran(gateway, common))
+
+
+def _without(cell: Column, nulls: list[str]) -> Column:
+    """A column of text, with nothing in place of words for nothing."""
+    from pyspark.sql import functions as f
+
+    if not nulls:
+        return cell
+    # As the keys' cells: without white space at their ends, of Unicode's kinds.
+    word = f.regexp_replace(cell, r"(?U)^\s+|\s+$", "")
+    return f.when(word.isin(nulls), f.lit(None)).otherwise(cell)
 
 
 def _measured(keys: DataFrame, cells: int) -> tuple[int, int, list[int]]:
@@ -280,14 +299,19 @@ def _of_columns(function: Callable[..., Any], returns: str) -> Callable[..., Col
 
 
 def _digest_of(
-    columns: list[str], types: list[str] | None, nfc: bool, trim: bool, case_fold: bool
+    columns: list[str],
+    types: list[str] | None,
+    nfc: bool,
+    trim: bool,
+    case_fold: bool,
+    nulls: list[str],
 ) -> Callable[..., Column]:
     import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 
     def digest(*arrays: pa.Array) -> pa.Array:
         from tacit import _tacit
 
-        key = _tacit.Key(columns, types=types, nfc=nfc, trim=trim, case_fold=case_fold)
+        key = _tacit.Key(columns, types=types, nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls)
         return pa.array(key.digests(pa.record_batch(list(arrays), names=columns)))
 
     return _of_columns(digest, "binary")

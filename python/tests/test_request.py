@@ -165,3 +165,55 @@ def test_sums_take_a_semi_honest_floor_and_a_stranger_is_turned_away(town: Town)
     assert time.monotonic() - start < 20
     with pytest.raises(tacit.UsageError, match="identity and peer"):
         tacit.request("match", town.path, "mail", accept=True, connect=town.address)
+
+
+def test_words_for_nothing_and_long_rows_are_as_the_command_has_them(town: Town) -> None:
+    # Two keys that are words for nothing, which the service has as well.
+    customers = town.folder / "customers.csv"
+    before = customers.read_text()
+    customers.write_text(before + "n/a,7\nNULL,8\n")
+    try:
+        table = town.folder / "holes.csv"
+        table.write_text("mail\nuser1@example.com\nuser2@example.com\nn/a\n NULL \n")
+        assert town.session.request("match", table, "mail", accept=True).matches == 4
+        done = town.session.request("match", table, "mail", accept=True, null=["NULL", "n/a"])
+        assert done.matches == 2
+        assert tacit.check(table, "mail", null=["NULL", "n/a"]).rows_without_key == 2
+    finally:
+        customers.write_text(before)
+    long = town.folder / "long.csv"
+    long.write_text("mail,note\nuser1@example.com,x\nuser2@example.com," + "x" * (2 << 20) + "\n")
+    with pytest.raises(tacit.InputError, match="line 3"):
+        town.session.request("match", long, "mail", accept=True, max_row_mib=1)
+    assert town.session.request("match", long, "mail", accept=True, max_row_mib=3).matches == 2
+    with pytest.raises(tacit.UsageError, match="max_row_mib"):
+        tacit.check(long, "mail", max_row_mib=0)
+
+
+def test_a_record_commits_to_the_bytes_that_were_read(town: Town) -> None:
+    table = town.folder / "changing.csv"
+    rows = "mail\n" + "".join(f"user{at}@example.com\n" for at in range(5))
+    table.write_text(rows)
+
+    def change(_: tacit.Offer) -> bool:
+        table.write_text("mail\nanother@example.com\n")
+        return True
+
+    done = town.session.request("match", table, "mail", accept=change)
+    assert done.matches == 5
+    table.write_text(rows)
+    town.audit(done.records, "--run", done.run, "--input", str(table))
+
+
+def test_a_record_that_cannot_be_written_takes_no_result_away(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = town.folder / "blocked.records"
+    (records / "private.jsonl").mkdir(parents=True)
+    done = town.session.request("match", town.path, "mail", accept=True, records=records)
+    assert done.matches == 10 and not done.signed_by_both
+    assert any("could not be written" in line.getMessage() for line in caplog.records)
+    (records / "private.jsonl").rmdir()
+    assert town.session.request("match", town.path, "mail", accept=True, records=records).signed_by_both
+    found = town.audit(str(records), "--against", str(town.folder / "state/records"), "--key", "bob.pub")
+    assert (found["records"], found["signed_by_both"]) == (2, 2)

@@ -3,13 +3,14 @@
 //! A table is read twice, and a stream cannot be: what comes from standard input or a pipe is kept in a
 //! nameless file, encrypted under a key that only this process knows and that is gone with it. Memory holds
 //! one piece at a time. What a database answers is kept so too: it is asked once, and what is read again is
-//! what it said. An object in a store is read again, and is refused if it changed. Gzip and zstd are known by
-//! their first bytes, whatever the file is called.
+//! what it said. An object in a store is read again, and is refused if it changed; so is a file that was opened to
+//! be recorded ([`Input::open_pinned`]). Gzip and zstd are known by their first bytes, whatever the file is called.
 
 use crate::database;
 use crate::fault::{Error, Result, gave_up};
 use crate::kept::{Kept, mask};
 use crate::object::Object;
+use crate::pinned::{self, Pinned};
 use crate::place::{self, Place as Lead};
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
@@ -117,6 +118,7 @@ pub struct Input {
 
 enum Place {
     File,
+    Pinned(Arc<Pinned>),
     Kept(Kept),
     Object(Arc<Object>),
 }
@@ -124,6 +126,17 @@ enum Place {
 impl Input {
     /// Opens `path`; `-` is standard input. A stream is read to its end, and so is what a database answers.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::of(path, false)
+    }
+
+    /// As [`open`](Self::open), for a table whose digest is recorded: every byte that is read later is one that the
+    /// digest is of. A file is read once for that; where it changes afterwards, reading it is
+    /// [`Error::Changed`].
+    pub fn open_pinned(path: &Path) -> Result<Self> {
+        Self::of(path, true)
+    }
+
+    fn of(path: &Path, is_pinned: bool) -> Result<Self> {
         let of = |path: PathBuf, place, bytes, answer| Input {
             path,
             place,
@@ -146,7 +159,7 @@ impl Input {
                 of(place::shown(path), Place::Object(Arc::new(object)), bytes, None)
             }
             Lead::Local => {
-                let (place, bytes) = Self::local(path)?;
+                let (place, bytes) = Self::local(path, is_pinned)?;
                 of(path.to_owned(), place, bytes, None)
             }
         };
@@ -155,7 +168,7 @@ impl Input {
         Ok(input)
     }
 
-    fn local(path: &Path) -> Result<(Place, u64)> {
+    fn local(path: &Path, is_pinned: bool) -> Result<(Place, u64)> {
         let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
         if path == Path::new("-") {
             let kept = Kept::of(io::stdin().lock()).map_err(unreadable)?;
@@ -166,7 +179,11 @@ impl Input {
             io::ErrorKind::NotFound => Error::NotFound(path.to_owned()),
             _ => unreadable(error),
         })?;
-        if metadata.is_file() {
+        if metadata.is_file() && is_pinned {
+            let pinned = Pinned::of(path).map_err(unreadable)?;
+            let bytes = pinned.bytes();
+            Ok((Place::Pinned(Arc::new(pinned)), bytes))
+        } else if metadata.is_file() {
             Ok((Place::File, metadata.len()))
         } else if is_stream(&metadata) {
             let kept = File::open(path).and_then(Kept::of).map_err(unreadable)?;
@@ -197,10 +214,12 @@ impl Input {
         self.fault().unwrap_or_else(|| Error::Unreadable { path: self.path.clone(), source })
     }
 
-    /// What another machine said when it was last read, if that failed.
+    /// What another machine said when it was last read, if that failed, or that the file is not the one that was
+    /// pinned.
     pub(crate) fn fault(&self) -> Option<Error> {
         match &self.place {
             Place::Object(object) => object.fault(),
+            Place::Pinned(pinned) => pinned.is_changed().then(|| Error::Changed(self.path.clone())),
             Place::File | Place::Kept(_) => None,
         }
     }
@@ -210,6 +229,9 @@ impl Input {
     pub fn digest(&self) -> Result<[u8; 32]> {
         if let Some(answer) = self.answer {
             return Ok(answer);
+        }
+        if let Place::Pinned(pinned) = &self.place {
+            return Ok(pinned.digest());
         }
         let mut hasher = blake3::Hasher::new();
         let mut stored = self.as_stored()?;
@@ -243,6 +265,7 @@ impl Input {
     fn as_stored(&self) -> Result<Box<dyn Read>> {
         Ok(match &self.place {
             Place::File => Box::new(File::open(&self.path).map_err(|error| self.unreadable(error))?),
+            Place::Pinned(pinned) => Box::new(pinned::Bytes { pinned: pinned.clone(), at: 0 }),
             Place::Kept(kept) => Box::new(kept.reader().map_err(|error| self.unreadable(error))?),
             Place::Object(object) => Box::new(object.stream()),
         })
@@ -278,6 +301,7 @@ impl Input {
                 let bytes = file.metadata().map_err(unreadable)?.len();
                 (Bulk::File(file), bytes)
             }
+            Place::Pinned(pinned) => (Bulk::Pinned(pinned.clone()), pinned.bytes()),
             Place::Kept(kept) => (Bulk::Kept(kept.file().map_err(unreadable)?, kept.key()), kept.bytes()),
             Place::Object(object) => (Bulk::Object(object.clone()), object.bytes()),
         };
@@ -295,6 +319,7 @@ pub(crate) struct Stored {
 
 enum Bulk {
     File(File),
+    Pinned(Arc<Pinned>),
     Kept(File, Zeroizing<[u8; 32]>),
     Object(Arc<Object>),
 }
@@ -303,6 +328,7 @@ impl Stored {
     fn from(&self, at: u64) -> io::Result<Self> {
         let place = match &self.place {
             Bulk::File(file) => Bulk::File(file.try_clone()?),
+            Bulk::Pinned(pinned) => Bulk::Pinned(pinned.clone()),
             Bulk::Kept(file, key) => Bulk::Kept(file.try_clone()?, key.clone()),
             Bulk::Object(object) => Bulk::Object(object.clone()),
         };
@@ -314,6 +340,7 @@ impl Read for Stored {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.place {
             Bulk::Object(object) => object.read_at(self.at, buffer)?,
+            Bulk::Pinned(pinned) => pinned.read_at(self.at, buffer)?,
             Bulk::File(file) | Bulk::Kept(file, _) => {
                 file.seek(SeekFrom::Start(self.at))?;
                 file.read(buffer)?
@@ -360,7 +387,7 @@ impl ChunkReader for Stored {
                 self.done.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                 bytes
             }
-            Bulk::File(_) | Bulk::Kept(..) => {
+            Bulk::File(_) | Bulk::Pinned(_) | Bulk::Kept(..) => {
                 let mut bytes = Vec::new();
                 self.from(start)?.take(length as u64).read_to_end(&mut bytes)?;
                 bytes.into()

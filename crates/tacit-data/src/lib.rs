@@ -29,6 +29,7 @@ pub mod machine;
 pub mod npz;
 #[cfg_attr(not(feature = "s3"), path = "object/absent.rs")]
 pub mod object;
+mod pinned;
 pub mod place;
 #[cfg(any(feature = "postgres", feature = "s3"))]
 mod profile;

@@ -29,7 +29,16 @@ impl Source {
     /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)),
     /// and finds the key's columns. How fields are separated and enclosed holds for CSV alone.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
-        let input = Input::open(path)?;
+        Self::of(Input::open(path)?, spec, options)
+    }
+
+    /// As [`open`](Self::open), for a table whose [`digest`](Self::digest) is recorded: whatever is read of it, its
+    /// keys among it, is what the digest is of; see [`Input::open_pinned`].
+    pub fn open_pinned(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
+        Self::of(Input::open_pinned(path)?, spec, options)
+    }
+
+    fn of(input: Input, spec: KeySpec, options: Options) -> Result<Self> {
         Ok(match columnar::format_of(&input)? {
             Some(format) => {
                 let source = columnar::Source::from_input(input, format, spec, &options)?;

@@ -8,8 +8,8 @@
 //! parties that both send first never lock each other, whatever the volume.
 
 use crate::error::printable;
-use crate::link::{Arrival, Interest, Link};
-use crate::patience::{Progress, Spell, slowest};
+use crate::link::{Arrival, Gone, Interest, Link};
+use crate::patience::{End, Progress, Spell, slowest};
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
@@ -261,6 +261,8 @@ pub struct Channel {
     party: Party,
     session: SessionId,
     limits: Limits,
+    /// When everything has to be over.
+    end: End,
     /// A frame in the making: room for its header, then its payload.
     outgoing: Vec<u8>,
     inbox: Inbox,
@@ -295,6 +297,7 @@ impl Channel {
             party,
             session,
             limits,
+            end: End::default(),
             outgoing,
             inbox: Inbox::default(),
             frame_left: 0,
@@ -406,6 +409,12 @@ impl Channel {
     /// Sets other deadlines and bounds from here on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// Gives all that follows so much time: whatever is sent or received later is [`Error::Overtime`], however
+    /// well each message keeps to the [`limits`](Self::limits).
+    pub fn end_within(&mut self, whole: Duration) {
+        self.end = End::within(whole);
     }
 
     /// Sends bytes whose number the peer knows.
@@ -559,6 +568,7 @@ impl Channel {
 
     /// Writes the frame in the making, then `large` as frames of its own, straight from the caller's memory.
     fn ship(&mut self, large: &[u8]) -> Result<()> {
+        self.end.left()?;
         let mut batch = std::mem::take(&mut self.outgoing);
         let pending = batch.len() - HEADER;
         batch[..HEADER].copy_from_slice(&header(Kind::Data, pending));
@@ -651,12 +661,15 @@ impl Channel {
         timeout: Duration,
         awaited: impl FnOnce() -> String,
     ) -> Result<()> {
+        let timeout = self.end.left()?.map_or(timeout, |left| left.min(timeout));
         let start = Instant::now();
         let ready = if timeout.is_zero() { Ok(false) } else { self.link.wait(interest, timeout) };
         let waited = start.elapsed();
         self.stats.wait += waited;
         self.spell.waited += waited;
-        if ready? { Ok(()) } else { Err(Error::Timeout { after: timeout, awaited: awaited() }) }
+        let ready = ready?;
+        self.end.left()?;
+        if ready { Ok(()) } else { Err(Error::Timeout { after: timeout, awaited: awaited() }) }
     }
 
     fn fill(&mut self, out: &mut [u8]) -> Result<()> {
@@ -676,6 +689,7 @@ impl Channel {
 
     /// Reads the header of a frame of the wanted kind and returns its length, at least 1.
     fn next_frame(&mut self, wanted: Kind, progress: &mut Progress) -> Result<usize> {
+        self.end.left()?;
         let mut head = [0u8; HEADER];
         let mut filled = 0;
         while filled < HEADER {
@@ -854,27 +868,6 @@ fn timed_out(error: Error, after: Duration) -> Error {
     match error {
         Error::Timeout { awaited, .. } => Error::Timeout { after, awaited },
         other => other,
-    }
-}
-
-/// What is left of a channel whose link went elsewhere.
-struct Gone;
-
-impl Link for Gone {
-    fn try_write(&mut self, _: &[IoSlice<'_>]) -> Result<usize> {
-        Err(Error::Broken)
-    }
-
-    fn try_read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
-        Err(Error::Broken)
-    }
-
-    fn wait(&mut self, _: Interest, _: Duration) -> Result<bool> {
-        Err(Error::Broken)
-    }
-
-    fn wire_bytes(&self) -> (u64, u64) {
-        (0, 0)
     }
 }
 

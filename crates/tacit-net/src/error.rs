@@ -77,6 +77,12 @@ pub enum Error {
         /// What for.
         awaited: String,
     },
+    /// All that was to happen on the connection has its time, and that is over.
+    #[error("not over after {after:?}, which is all the time that it gets")]
+    Overtime {
+        /// How long that was.
+        after: Duration,
+    },
     /// The peer announced more than the protocol allows at this place.
     #[error("the peer announced a message of {announced} bytes where at most {allowed} are allowed")]
     Oversized {
@@ -220,6 +226,7 @@ impl Error {
         match self {
             Error::Closed
             | Error::Timeout { .. }
+            | Error::Overtime { .. }
             | Error::NoPeer { .. }
             | Error::Oversized { .. }
             | Error::Flooded { .. }

@@ -1,6 +1,6 @@
 //! The byte stream under a channel.
 
-use crate::Result;
+use crate::{Error, Result};
 use rustix::fd::BorrowedFd;
 use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
@@ -104,4 +104,25 @@ pub(crate) fn cut(slices: &[IoSlice<'_>], size: usize) -> Vec<Vec<u8>> {
         }
     }
     pieces
+}
+
+/// What is left of a channel whose link went elsewhere.
+pub(crate) struct Gone;
+
+impl Link for Gone {
+    fn try_write(&mut self, _: &[IoSlice<'_>]) -> Result<usize> {
+        Err(Error::Broken)
+    }
+
+    fn try_read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
+        Err(Error::Broken)
+    }
+
+    fn wait(&mut self, _: Interest, _: Duration) -> Result<bool> {
+        Err(Error::Broken)
+    }
+
+    fn wire_bytes(&self) -> (u64, u64) {
+        (0, 0)
+    }
 }

@@ -16,8 +16,7 @@ use tacit::job::psi::{
     Bounds, Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
 };
 use tacit_data::columnar::Texts;
-use tacit_data::csv::Options;
-use tacit_data::place;
+use tacit_data::csv::{MaxRow, Options};
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
 
@@ -28,7 +27,7 @@ pub struct Keys {
     batches: Vec<RecordBatch>,
     pub(crate) spec: KeySpec,
     pub(crate) set: Arc<KeySet>,
-    /// Of what was read at an address, if the table comes from one.
+    /// Of what was read, if a record is to commit to it.
     pub(crate) digest: Option<[u8; 32]>,
 }
 
@@ -190,15 +189,30 @@ impl Rows {
         Ok(Rows { schema: batch.schema(), batches: vec![batch], digest: None })
     }
 
-    /// The table in a file or at an address that the command takes too, which has the columns `on`.
+    /// The table in a file or at an address that the command takes too, which has the columns `on` and rows of
+    /// at most so many mebibytes; 16 unless given. With `recorded` its digest is that of the very bytes that are
+    /// read.
     #[staticmethod]
-    fn of_file(py: Python<'_>, path: PathBuf, on: Vec<String>) -> PyResult<Self> {
-        let spec = KeySpec::text(on, Normalisation::default());
+    #[pyo3(signature = (path, on, *, max_row_mib=None, recorded=false))]
+    fn of_file(
+        py: Python<'_>,
+        path: PathBuf,
+        on: Vec<String>,
+        max_row_mib: Option<u64>,
+        recorded: bool,
+    ) -> PyResult<Self> {
+        let max_row = match max_row_mib {
+            None => MaxRow::default(),
+            Some(mib @ 1..=65_536) => MaxRow::new(mib << 20),
+            Some(_) => return Err(fault::usage(py, "max_row_mib is a number of mebibytes from 1 to 65536")),
+        };
+        let (spec, options) =
+            (KeySpec::text(on, Normalisation::default()), Options { max_row, ..Options::default() });
         let read = py.detach(|| {
-            let source = Source::open(&path, spec, Options::default())?;
+            let open = if recorded { Source::open_pinned } else { Source::open };
+            let source = open(&path, spec, options)?;
             let table = source.read_whole()?;
-            // A file can be hashed when that is needed; a database would answer anew.
-            let digest = place::is_remote(&path).then(|| source.digest()).transpose()?;
+            let digest = recorded.then(|| source.digest()).transpose()?;
             Ok((table, digest))
         });
         let read = read.map_err(|error: tacit_data::csv::Error| fault::raise(py, &error.into()));
@@ -206,7 +220,7 @@ impl Rows {
         Ok(Rows { schema, batches, digest })
     }
 
-    /// A digest of what was read at an address; nothing of a file.
+    /// A digest of what was read, if a record is to commit to it.
     #[getter]
     fn digest(&self) -> Option<[u8; 32]> {
         self.digest

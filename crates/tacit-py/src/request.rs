@@ -16,7 +16,7 @@ use tacit::{Error, Security};
 use tacit_data::records::{KeySpec, Normalisation};
 use tacit_net::{Cancel, Identity};
 use tacit_serve::json::{from_hex, hex};
-use tacit_serve::records::{self, Records};
+use tacit_serve::records::Records;
 use tacit_serve::request::{self, Ask, Floor, ToOwner};
 use tacit_serve::terms::Side;
 
@@ -139,14 +139,13 @@ impl Offered {
         py.detach(|| offered.decline()).map_err(|error| fault::raise(py, &error))
     }
 
-    /// Takes the offer and runs: `input` is the file that `keys` come from. Returns what the run gave, and
-    /// the record's run, folder, and whether both have signed.
-    #[pyo3(signature = (keys, input, *, duplicates="refuse", records=None))]
+    /// Takes the offer and runs with these keys, which were read to be recorded. Returns what the run gave, and
+    /// the record's run, folder, whether both have signed, and what kept it from being written, if it was not.
+    #[pyo3(signature = (keys, *, duplicates="refuse", records=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         keys: &Keys,
-        input: PathBuf,
         duplicates: &str,
         records: Option<PathBuf>,
     ) -> PyResult<Bound<'py, PyDict>> {
@@ -156,10 +155,7 @@ impl Offered {
         let gift = keys.given(py, &job, duplicates)?;
         let identity = Identity::load(&self.identity).map_err(|error| raised(error.into()))?;
         let folder = records.unwrap_or_else(|| self.identity.with_extension("records"));
-        let digest = match keys.digest {
-            Some(digest) => digest,
-            None => py.detach(|| records::digest_of(&input)).map_err(raised)?,
-        };
+        let digest = keys.digest.ok_or_else(|| fault::internal("keys of a run that has no digest"))?;
         let (records, _) = Records::open(&folder, &identity, Side::Client).map_err(raised)?;
         let offered = self.take(py)?;
         let run = offered.offer.run.clone();
@@ -167,13 +163,15 @@ impl Offered {
         let (ran, signed) = course::run(py, &self.listener, &self.desk, &self.cancel, move |desk| {
             let input = (&*set, gift.borrowed());
             let mut done = offered.run(&ours, &digest, input, (&identity, &records), desk)?;
-            let signed = done.record()?;
+            // The run is over and charged: a record that cannot be written takes no result away.
+            let signed = done.record().map_err(|error| error.to_string());
             Ok((done.ran, signed))
         })?;
         let dict = keys.gained(py, &job, &ran)?;
         dict.set_item("run", run)?;
         dict.set_item("records", folder)?;
-        dict.set_item("signed", signed)?;
+        dict.set_item("signed", matches!(signed, Ok(true)))?;
+        dict.set_item("record_fault", signed.err())?;
         Ok(dict)
     }
 }

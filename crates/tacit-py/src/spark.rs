@@ -26,7 +26,7 @@ pub struct Key(KeySpec);
 #[pymethods]
 impl Key {
     #[new]
-    #[pyo3(signature = (on, *, types=None, nfc=true, trim=true, case_fold=true))]
+    #[pyo3(signature = (on, *, types=None, nfc=true, trim=true, case_fold=true, nulls=Vec::new()))]
     fn new(
         py: Python<'_>,
         on: Vec<String>,
@@ -34,9 +34,10 @@ impl Key {
         nfc: bool,
         trim: bool,
         case_fold: bool,
+        nulls: Vec<String>,
     ) -> PyResult<Self> {
         spec(on, types, Normalisation { nfc, trim, case_fold })
-            .map(Key)
+            .map(|spec| Key(KeySpec { nulls, ..spec }))
             .map_err(|what| fault::usage(py, what))
     }
 

@@ -10,7 +10,7 @@
 mod compare;
 mod export;
 
-pub use compare::{Party, compare};
+pub use compare::{Compared, Party, compare};
 pub use export::{Peer, export};
 
 use crate::certified;

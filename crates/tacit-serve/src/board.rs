@@ -227,7 +227,7 @@ mod tests {
         board.note(&Event::new("started", ""));
         board.note(&event("offered", 1, None));
         let mut granted = event("granted", 1, None);
-        granted.figures = Figures { asker_keys: Some(30), most_rows: Some(30), ..Figures::default() };
+        granted.figures = Figures { client_keys: Some(30), most_rows: Some(30), ..Figures::default() };
         board.note(&granted);
         let state = board.seen().runs[0].clone();
         assert_eq!((state.state, state.ended), ("granted", None));
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(seen.runs.len(), 1, "a refused one is a refusal");
         let run = &seen.runs[0];
         assert!(run.state == "done" && run.ended.is_some());
-        assert_eq!((run.figures.asker_keys, run.figures.sent), (Some(30), Some(5)));
+        assert_eq!((run.figures.client_keys, run.figures.sent), (Some(30), Some(5)));
         let bob = &seen.peers["bob"];
         assert_eq!((bob.granted, bob.done, bob.refused, bob.sent, bob.received), (1, 1, 1, 5, 7));
         assert_eq!((seen.total.done, seen.total.refused, seen.total.bytes), (1, 1, 12));

@@ -6,7 +6,6 @@ use crate::file::shown;
 use crate::ledger::{Charge, Ledger, peer_name, source_name};
 use crate::policy::{Gate, Job, Policy, Source};
 use crate::rules;
-use tacit::data::csv::Options;
 use tacit::data::give::Purpose;
 use tacit::data::place;
 use tacit::data::records::KeySet;
@@ -65,7 +64,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
 }
 
 fn open(source: &Source) -> tacit::Result<(table::Source, KeySet)> {
-    let table = table::Source::open(&source.input, source.key.clone(), Options::default())?;
+    let table = table::Source::open(&source.input, source.key.clone(), source.options())?;
     let keys = table.read_keys(|_| ())?;
     Ok((table, keys))
 }
@@ -169,16 +168,19 @@ fn lasts(checked: &mut Checked, what: String, (job, peer): (&str, &str), gate: &
         checked.lines.push(format!("  {what}: {runs}"));
         return;
     };
-    checked.lines.push(format!("  {what}: {runs}, {days} days of {} runs a day", gate.runs_a_day));
+    let a_day = match gate.runs_a_day {
+        1 => "1 run a day".to_owned(),
+        many => format!("{many} runs a day"),
+    };
+    checked.lines.push(format!("  {what}: {runs}, {days} days of {a_day}"));
     let wanted = gate.expires.as_ref().map_or(A_YEAR, |(_, last)| (last + 1).saturating_sub(clock.day()));
     let open_days =
         (clock.day()..clock.day() + wanted.min(A_YEAR)).filter(|day| gate.opens_on(*day)).count() as u64;
     if fit < open_days.saturating_mul(gate.runs_a_day) {
-        let until = gate.expires.as_ref().map_or("a year".to_owned(), |(date, _)| date.clone());
+        let until = gate.expires.as_ref().map_or("of a year".to_owned(), |(date, _)| format!("up to {date}"));
         checked.warnings.push(format!(
-            "{job}: {peer} may start {} runs a day on {open_days} days up to {until}, and after {fit} runs its budget \
-             is used up for good",
-            gate.runs_a_day
+            "{job}: {peer} may start {a_day} on {open_days} days {until}, and after {} its budget is used up for good",
+            if fit == 1 { "1 run".to_owned() } else { format!("{fit} runs") }
         ));
     }
 }

@@ -228,7 +228,7 @@ fn run(run: &crate::board::Run) -> Value {
         "ended": run.ended.map(Time::text),
         "state": run.state,
         "words": run.words,
-        "asker_keys": figures.asker_keys,
+        "client_keys": figures.client_keys,
         "service_keys": figures.service_keys,
         "most_rows": figures.most_rows,
         "milliseconds": figures.milliseconds,

@@ -13,6 +13,8 @@ pub(crate) struct Lines {
     length: u64,
     /// Whether the file took another's place, and its name may not be on the disk.
     unsynced: bool,
+    /// Whether a part of a line may be left of an append that failed.
+    torn: bool,
     _alone: Option<File>,
 }
 
@@ -59,7 +61,14 @@ impl Lines {
         if whole < length {
             cut(&mut file, whole).map_err(|e| Error::file(path, "cannot be mended", e))?;
         }
-        Ok(Lines { file, path: path.to_owned(), length: whole, unsynced: false, _alone: Some(alone) })
+        Ok(Lines {
+            file,
+            path: path.to_owned(),
+            length: whole,
+            unsynced: false,
+            torn: false,
+            _alone: Some(alone),
+        })
     }
 
     /// Gives each whole line of the file and its number to `take`, without a lock: the file may grow
@@ -101,6 +110,7 @@ impl Lines {
         (self.file, self.length) = (file, text.len() as u64);
         // Until its name is on the disk nothing is added to it: what fails now is tried again then.
         self.unsynced = true;
+        self.torn = false;
         let _ = self.sync();
         Ok(())
     }
@@ -145,17 +155,26 @@ impl Lines {
             }
             None => None,
         };
-        Ok((Lines { file, path: path.to_owned(), length: whole, unsynced: false, _alone: None }, line))
+        Ok((
+            Lines { file, path: path.to_owned(), length: whole, unsynced: false, torn: false, _alone: None },
+            line,
+        ))
     }
 
-    /// Adds one line, which is on the disk when this returns; after an error nothing of it is there.
+    /// Adds one line, which is on the disk when this returns; after an error nothing of it is there, or nothing is
+    /// added any more.
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
+        if self.torn {
+            let what = "may hold half a line, and takes no other; start again, which mends it";
+            return Err(Error::file(&self.path, what, ErrorKind::InvalidData.into()));
+        }
         self.sync()?;
         let text = format!("{line}\n");
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
             // Half a line would run into the next one.
-            let _ = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::End(0)));
+            let cut = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::End(0)));
+            self.torn = cut.is_err();
             return Err(Error::file(&self.path, "cannot be written; is the disk full?", error));
         }
         self.length += text.len() as u64;
@@ -273,6 +292,32 @@ mod tests {
         assert_eq!(all_of(&path).unwrap().1, ["three", "four", "six"]);
         std::fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
         assert!(all_of(&path).is_err(), "a line without an end");
+    }
+
+    /// Neither the line nor the cut behind it can be written: what follows would run into half a line, and the file
+    /// would not open again.
+    #[test]
+    fn after_half_a_line_that_cannot_be_cut_off_nothing_is_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let (mut lines, _) = all_of(&path).unwrap();
+        lines.append("one").unwrap();
+        let able = std::mem::replace(&mut lines.file, File::open(&path).unwrap());
+        assert!(lines.append("two").is_err());
+        lines.file = able;
+        lines.file.write_all(b"tw").unwrap();
+        let error = lines.append("three").unwrap_err().to_string();
+        assert!(error.contains("half a line"), "{error}");
+        drop(lines);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntw");
+        // The next start mends it; and so does writing it anew.
+        let (mut lines, found) = all_of(&path).unwrap();
+        assert_eq!(found, ["one"]);
+        lines.torn = true;
+        lines.replace(&["two".to_owned()]).unwrap();
+        lines.append("three").unwrap();
+        drop(lines);
+        assert_eq!(all_of(&path).unwrap().1, ["two", "three"]);
     }
 
     #[test]

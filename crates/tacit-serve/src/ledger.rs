@@ -308,6 +308,11 @@ impl Ledger {
         Ok(self.spent(&charge).broken)
     }
 
+    /// The time that a run is charged to, while it goes on.
+    pub fn charged(&self, run: &str) -> Option<Time> {
+        self.open.get(run).map(|charge| Time(charge.time))
+    }
+
     /// A run has ended, and stays charged.
     pub fn settle(&mut self, run: &str) {
         self.open.remove(run);

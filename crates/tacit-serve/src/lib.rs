@@ -39,6 +39,8 @@ mod wire;
 #[cfg(test)]
 mod budget_tests;
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod record_tests;
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,7 @@ pub struct Event {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Figures {
     /// Distinct keys that the client announced.
-    pub asker_keys: Option<u64>,
+    pub client_keys: Option<u64>,
     /// Distinct keys of the service.
     pub service_keys: Option<u64>,
     /// The most rows that the run can reveal.
@@ -50,7 +50,7 @@ impl Figures {
     /// These, and those of `other` where these have none.
     pub fn or(self, other: Figures) -> Figures {
         Figures {
-            asker_keys: self.asker_keys.or(other.asker_keys),
+            client_keys: self.client_keys.or(other.client_keys),
             service_keys: self.service_keys.or(other.service_keys),
             most_rows: self.most_rows.or(other.most_rows),
             milliseconds: self.milliseconds.or(other.milliseconds),
@@ -78,7 +78,7 @@ impl Event {
     /// How much it matters.
     pub fn level(&self) -> Level {
         match self.what {
-            "policy fault" | "not reloaded" | "panicked" => Level::ERROR,
+            "policy fault" | "not reloaded" | "panicked" | "not stored" => Level::ERROR,
             "refused" | "failed" | "unsigned" | "refunded" | "broken off" | "turned away" | "recovered"
             | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" => Level::WARN,
             _ => Level::INFO,
@@ -98,7 +98,9 @@ impl Event {
                     peer = self.peer.as_deref(),
                     job = self.job.as_deref(),
                     rule = self.rule,
-                    asker_keys = self.figures.asker_keys,
+                    client_keys = self.figures.client_keys,
+                    // As earlier releases called it: programs read the log.
+                    asker_keys = self.figures.client_keys,
                     service_keys = self.figures.service_keys,
                     most_rows = self.figures.most_rows,
                     milliseconds = self.figures.milliseconds,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tacit::data::records::KeySet;
 use tacit::job::Observer;
 use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Gift, Job, Revealed};
-use tacit::net::{Agreement, PublicKey, Session, Stats};
+use tacit::net::{Agreement, Channel, PublicKey, Session, Stats};
 use tacit::{Error, Result};
 
 /// What a side brings to its run.
@@ -140,18 +140,26 @@ pub(crate) fn close(
             false => Err(Error::Peer(fault.into())),
         }
     };
-    let channel = session.channel();
-    let ours = Message::Signature(signed);
+    signatures(session.channel(), side, &Message::Signature(signed), check)
+}
+
+/// Both sides' signatures, of which the other's is returned once `check` takes it.
+fn signatures(
+    channel: &mut Channel,
+    side: Side,
+    ours: &Message,
+    check: impl Fn(&Message) -> Result<String>,
+) -> Result<String> {
     match side {
         Side::Client => {
-            wire::send(channel, &ours)?;
+            wire::send(channel, ours)?;
             check(&wire::receive(channel, wire::PROMPT)?.0)
         }
         // Ours goes to who has given its own.
         Side::Service => {
             let theirs = check(&wire::receive(channel, wire::PROMPT)?.0)?;
             // A client that leaves right after signing has signed.
-            let _ = wire::send(channel, &ours);
+            let _ = wire::send(channel, ours);
             Ok(theirs)
         }
     }
@@ -172,5 +180,26 @@ fn exchange(session: &mut Session, side: Side, ours: &Message) -> Result<Message
             wire::send(channel, ours)?;
             Ok(theirs)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit::net::memory;
+
+    /// The client signs and is gone before the service has answered: it has signed.
+    #[test]
+    fn a_signature_counts_though_its_owner_does_not_wait_for_the_other() {
+        let (mut service, mut client) = memory::pair();
+        wire::send(&mut client, &Message::Signature("5".into())).unwrap();
+        drop(client);
+        let check = |theirs: &Message| match theirs {
+            Message::Signature(text) => Ok(text.clone()),
+            _ => Err(wire::out_of_turn()),
+        };
+        let ours = Message::Signature("7".into());
+        assert_eq!(signatures(&mut service, Side::Service, &ours, check).unwrap(), "5");
+        assert!(wire::send(&mut service, &ours).is_err(), "the client is there yet");
     }
 }

@@ -20,6 +20,7 @@ use crate::clock::Time;
 use reader::{At, Reader, Section};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tacit::data::csv::{MaxRow, Options};
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{self, Bounds, Duplicates, Learns, Protocol, Reveal, owner};
@@ -51,6 +52,8 @@ pub struct Policy {
     pub offer_seconds: u64,
     /// Seconds that one message of a run may take.
     pub run_seconds: u64,
+    /// Seconds that a run may take as a whole, from the charge on.
+    pub whole_run_seconds: u64,
     /// Runs that one client may leave without its last signature in a day.
     pub unsigned_runs_a_day: u64,
     /// Seconds that running jobs get when the service ends.
@@ -145,11 +148,20 @@ pub struct Source {
     pub input: PathBuf,
     /// What makes a row's key.
     pub key: KeySpec,
+    /// How long a row may be.
+    pub max_row: MaxRow,
     /// The most rows that all runs together may reveal to one peer.
     pub rows_in_total: u64,
     /// The most runs that give one peer a number over all common keys, all kinds together: two of them on
     /// tables that differ by a row reveal that row.
     pub aggregate_runs: u64,
+}
+
+impl Source {
+    /// How its table is read.
+    pub(crate) fn options(&self) -> Options {
+        Options { max_row: self.max_row, ..Options::default() }
+    }
 }
 
 impl std::fmt::Debug for Source {
@@ -158,6 +170,7 @@ impl std::fmt::Debug for Source {
         f.debug_struct("Source")
             .field("input", &tacit::data::place::shown(&self.input))
             .field("key", &self.key)
+            .field("max_row", &self.max_row)
             .field("rows_in_total", &self.rows_in_total)
             .field("aggregate_runs", &self.aggregate_runs)
             .finish()
@@ -289,6 +302,7 @@ impl From<Unfit> for Error {
 /// Largest policy file that is read.
 const LARGEST_POLICY: u64 = 1 << 20;
 const DAY_SECONDS: u64 = 86_400;
+const LONGEST_RUN_DAYS: u64 = 30;
 const MANY: u64 = 1 << 40;
 
 impl Policy {
@@ -393,6 +407,8 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let memory = section.number("memory_mib", 64..=1 << 24).map(|mib| mib << 20);
     let offer_seconds = section.number("offer_seconds", 1..=DAY_SECONDS).unwrap_or(300);
     let run_seconds = section.number("run_seconds", 1..=DAY_SECONDS).unwrap_or(3600);
+    let longest = LONGEST_RUN_DAYS * DAY_SECONDS;
+    let whole_run_seconds = section.number("whole_run_seconds", 1..=longest).unwrap_or(DAY_SECONDS);
     let unsigned_runs_a_day = section.number("unsigned_runs_a_day", 1..=MANY).unwrap_or(10);
     let drain_seconds = section.number("drain_seconds", 0..=DAY_SECONDS).unwrap_or(600);
 
@@ -459,6 +475,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         memory,
         offer_seconds,
         run_seconds,
+        whole_run_seconds,
         unsigned_runs_a_day,
         drain_seconds,
         peers,
@@ -569,10 +586,12 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     };
     let rows_in_total = section.number("rows_in_total", 0..=MANY).unwrap_or(0);
     let aggregate_runs = section.number("aggregate_runs", 0..=MANY).unwrap_or(0);
+    let max_row = section.number("max_row_mib", 1..=1 << 16).map(|mib| MaxRow::new(mib << 20));
     let nulls = section.list("null").into_iter().map(|null| null.value).collect();
     Some(Source {
         input: tacit::data::place::seen_from(folder, &input?.value),
         key: KeySpec { nulls, ..KeySpec::named(columns, normalisation) },
+        max_row: max_row.unwrap_or_default(),
         rows_in_total,
         aggregate_runs,
     })

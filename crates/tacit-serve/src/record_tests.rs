@@ -30,7 +30,7 @@ fn keys(key: &PublicKey) -> PublicKeys {
 }
 
 fn party<'a>(chain: &'a Chain, keys: &'a [PublicKeys]) -> Party<'a> {
-    Party { chain, keys, name: "the records" }
+    Party { chain, keys, certificates: &[], name: "the records" }
 }
 
 #[test]
@@ -43,7 +43,8 @@ fn records_of_version_1_verify_and_compare() {
     // The service's chain has a run of another client, which only its key tells apart.
     let error = compare(&asker, &service).unwrap_err().to_string();
     assert!(error.contains(&listed(service.clone())[1].peer.fingerprint()), "{error}");
-    assert_eq!(audit::compare(party(&asker, &[keys(&bob)]), party(&service, &[])).unwrap(), 3);
+    let found = audit::compare(party(&asker, &[keys(&bob)]), party(&service, &[])).unwrap();
+    assert_eq!(found.runs, 3);
     let changed = OLD[0].replacen("\"keys\":30", "\"keys\":31", 1);
     assert!(audit::verify_chain(&changed).is_err());
 }
@@ -129,8 +130,34 @@ fn a_client_that_never_signs_the_end_is_refused_for_the_day() {
     let state = here.folder.path().join("state/records");
     let started = listed(audit::load(&state).unwrap())[9].value["common"]["started"].as_u64().unwrap();
     let (day, bob) = (Time(started).day(), crate::json::hex(&here.bob.public().to_bytes()));
-    let counted = |from| Unsigned::of(&state, from).unwrap().count(day, &bob);
+    let counted = |from| Unsigned::of(&state, from, from).unwrap().count(day, &bob);
     assert_eq!((counted(day), counted(day + 1)), (10, 0));
+    here.end();
+}
+
+/// A clock that is put back makes no new day: what is charged to the later one is counted for it.
+#[test]
+fn runs_without_a_signature_count_for_the_day_of_their_charge() {
+    let here = Here::start_changed("", |text| {
+        text.replace("concurrency_per_peer", "unsigned_runs_a_day = 1\nconcurrency_per_peer")
+    });
+    leave_with_rows(&here, "match");
+    here.wait_for("unsigned", 1);
+    here.ahead.store(-86_400, std::sync::atomic::Ordering::SeqCst);
+    let error = loop {
+        let error =
+            request::ask(here.connect(), &Here::ask(), &here.bob).err().map(|error| error.to_string());
+        match error {
+            Some(error) if error.contains("`concurrency`") => {}
+            other => break other.unwrap_or_default(),
+        }
+    };
+    assert!(error.contains("`unsigned_runs_a_day`"), "{error}");
+    // A service that starts anew with the clock put back.
+    let state = here.folder.path().join("state/records");
+    let bob = crate::json::hex(&here.bob.public().to_bytes());
+    let day = Time::now().day();
+    assert_eq!(Unsigned::of(&state, day - 1, day).unwrap().count(day, &bob), 1);
     here.end();
 }
 
@@ -193,6 +220,51 @@ fn sealed_anew(folder: &Path, alice: &Identity, lines: &[&str], change: impl Fn(
         begun_as(&service, &common).finish(outcome, &Value::Null, signed.map(str::to_owned)).unwrap();
     }
     audit::load(folder).unwrap()
+}
+
+/// A chain whose last record its owner sealed again, with this outcome and without the other's last signature.
+fn sealed_again(from: &Path, owner: &Identity, side: Side, outcome: &str) -> Chain {
+    let text = std::fs::read_to_string(from.join("records.jsonl")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let folder = tempfile::tempdir().unwrap();
+    let (last, kept) = lines.split_last().unwrap();
+    let kept: String = kept.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(folder.path().join("records.jsonl"), kept).unwrap();
+    let (records, _) = Records::open(folder.path(), owner, side).unwrap();
+    let record: Value = serde_json::from_str(last).unwrap();
+    begun_as(&records, &record["common"]).finish(outcome, &Value::Null, None).unwrap();
+    audit::load(folder.path()).unwrap()
+}
+
+/// The service signs the end last: only the client can lack that signature by accident. A process that ended can lack
+/// both, and is counted.
+#[test]
+fn only_a_client_may_lack_the_last_signature_and_what_is_excused_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = chains(folder.path(), 4);
+    let at = |whose: &str| folder.path().join(whose);
+    let [service, client] = ["alice", "bob"].map(|whose| audit::load(&at(whose)).unwrap());
+    let compared = |one: &Chain, other: &Chain| {
+        let both = [
+            audit::compare(party(one, &[]), party(other, &[])),
+            audit::compare(party(other, &[]), party(one, &[])),
+        ];
+        let [one, other] = both.map(|found| found.map_err(|error| error.to_string()));
+        assert_eq!(one.is_ok(), other.is_ok(), "{one:?} {other:?}");
+        one.map(|found| (found.runs, found.interrupted, found.excused))
+    };
+    assert_eq!(compared(&service, &client), Ok((4, 0, 0)));
+    let lost = sealed_again(&at("bob"), &bob, Side::Client, "not signed by the service");
+    assert_eq!(compared(&service, &lost), Ok((4, 0, 1)));
+    let ended = sealed_again(&at("alice"), &alice, Side::Service, "interrupted");
+    assert_eq!(compared(&ended, &client), Ok((4, 1, 1)));
+    for outcome in ["not signed by the client", "not signed by the other side", "broken off"] {
+        let denied = sealed_again(&at("alice"), &alice, Side::Service, outcome);
+        let error = compared(&denied, &client).unwrap_err();
+        assert!(error.contains("came to no end"), "{outcome}: {error}");
+    }
+    let denied = sealed_again(&at("bob"), &bob, Side::Client, "broken off");
+    assert!(compared(&service, &denied).is_err());
 }
 
 /// Chains that show nothing of what the client has: each is refused, and says what is missing.

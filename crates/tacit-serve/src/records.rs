@@ -15,7 +15,8 @@
 //!
 //! What opens the commitments, salts of 256 bits and the result, stands in a file of its own that nobody else
 //! gets. Before a run begins its record lies in the folder `pending`; one that is found there without its
-//! process is recorded as interrupted, so no crash loses one.
+//! process is recorded as interrupted, so no crash loses one; as complete where both had signed its end and the
+//! chain could not be written.
 
 use crate::file::{Lines, private_file, private_folder, sync_folder};
 use crate::json::{canonical, hex, read_canonical};
@@ -144,8 +145,9 @@ impl Records {
             let kept = file.read_to_string(&mut text).ok().and_then(|_| {
                 let mut lines = text.lines();
                 let mut kept = serde_json::from_str::<Value>(lines.next()?).ok()?;
-                if let Some(begun) = lines.next().and_then(|line| serde_json::from_str::<Value>(line).ok()) {
-                    kept["begun"] = begun;
+                for line in lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+                    let name = if line["common"].is_object() { "ended" } else { "begun" };
+                    kept[name] = line;
                 }
                 kept["common"].is_object().then_some(kept)
             });
@@ -167,10 +169,16 @@ impl Records {
             if let Some(kept) = kept
                 && !known.contains(&kept["common"]["run"].to_string())
             {
-                let mut common = kept["common"].clone();
-                common["outcome"] = json!("interrupted");
-                self.write(common, &kept["private"], &kept["begun"], [None, None])?;
-                interrupted += 1;
+                let ended = &kept["ended"];
+                if ended.is_object() {
+                    let signed = ["service", "client"].map(|side| ended[side].as_str().map(str::to_owned));
+                    self.write(ended["common"].clone(), &ended["private"], &kept["begun"], signed)?;
+                } else {
+                    let mut common = kept["common"].clone();
+                    common["outcome"] = json!("interrupted");
+                    self.write(common, &kept["private"], &kept["begun"], [None, None])?;
+                    interrupted += 1;
+                }
             }
             match std::fs::remove_file(&path) {
                 // Its own process finished it, and let the lock go, after we had opened it.
@@ -317,9 +325,10 @@ impl Begun {
     /// Finishes the record: `result` is this side's, `theirs` the other side's signature, as far as the
     /// run got.
     ///
-    /// Returns the record's line.
+    /// Returns the record's line. Errors: those of the files; what both have signed is then recorded by the next
+    /// [`Records::open`].
     pub fn finish(self, outcome: &str, result: &Value, theirs: Option<String>) -> Result<String> {
-        let Begun { records, pending, mut common, begun, input_salt, result_salt, .. } = self;
+        let Begun { records, pending, mut file, mut common, begun, input_salt, result_salt } = self;
         common["outcome"] = json!(outcome);
         let run = common["run"].as_str().unwrap_or_default().to_owned();
         let ours = hex(&records.identity.sign(COMMON, canonical(&common)?.as_bytes())?);
@@ -329,6 +338,11 @@ impl Begun {
             (Side::Client, theirs) => [theirs, Some(ours)],
         };
         let private = private(&run, &input_salt, &result_salt, result);
+        if let [Some(service), Some(client)] = &signatures {
+            let ended = json!({ "common": common, "private": private, "service": service, "client": client });
+            // Where this fails too, the run is recorded as interrupted.
+            let _ = file.write_all(Zeroizing::new(format!("{ended}\n")).as_bytes());
+        }
         let line = records.write(common, &private, &begun, signatures)?;
         std::fs::remove_file(&pending).map_err(|e| Error::file(&pending, "cannot be removed", e))?;
         Ok(line)

@@ -8,6 +8,7 @@ mod tests;
 pub use floor::{Floor, ToOwner};
 
 use crate::certified;
+use crate::clock::Time;
 use crate::json::{from_hex, hex};
 use crate::listed::Listed;
 use crate::log::detail;
@@ -30,6 +31,9 @@ pub use crate::wire::Ask;
 
 /// Time that the service may take to read its table.
 const READING: Duration = Duration::from_secs(600);
+
+/// How far the service's clock may be from the client's, in seconds: a record has the time of the service.
+const CLOCKS_APART: u64 = 3600;
 
 /// What the client's session agrees on, which is of malicious security; what a run protects against stands in
 /// its terms.
@@ -56,7 +60,18 @@ pub struct Done<R = Revealed> {
     pub ran: Ran<R>,
     /// The service's distinct keys.
     pub service_keys: u64,
-    record: Option<(Begun, Option<Value>, Option<String>)>,
+    record: Option<Recorded>,
+}
+
+/// A run that came to its end, its result, and the service's signature.
+type Recorded = (Begun, Option<Value>, Option<String>);
+
+/// Writes the record of a run; true if both sides have signed it.
+fn recorded((begun, result, theirs): Recorded) -> Result<bool> {
+    let signed = theirs.is_some();
+    let outcome = if signed { "complete".to_owned() } else { play::unsigned(Side::Client) };
+    begun.finish(&outcome, &result.unwrap_or(Value::Null), theirs)?;
+    Ok(signed)
 }
 
 /// Asks over an open session; `identity` signs our records, and unless the session knows its peers by
@@ -196,9 +211,18 @@ impl Offered {
         let mut revealed = played.revealed;
         let result = play::summary(keys, &mut revealed);
         let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
-        // Nothing more is said.
-        let ran = Ran { result: revealed.opened()?, wall: played.wall, stats: session.stats() };
-        Ok(Done { ran, service_keys, record: Some((begun, result, theirs)) })
+        // Nothing more is said. What fails from here on is this side's own, and the run has its record all the same.
+        let record = (begun, result, theirs);
+        match revealed.opened() {
+            Ok(result) => {
+                let ran = Ran { result, wall: played.wall, stats: session.stats() };
+                Ok(Done { ran, service_keys, record: Some(record) })
+            }
+            Err(error) => {
+                recorded(record)?;
+                Err(error)
+            }
+        }
     }
 
     /// Takes an offer of lookups: the places of those of our `keys` that are in the file of tags `tags`,
@@ -283,6 +307,16 @@ impl Offered {
         if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 || go.keys >= 1 << 53 {
             return Err(wire::out_of_turn());
         }
+        let clock = Time::now();
+        if clock.0.abs_diff(go.started) > CLOCKS_APART {
+            let theirs = Time(go.started).text();
+            let what = format!(
+                "the service's clock says {theirs}, this machine's {}, more than an hour apart; set the one that is \
+                 wrong",
+                clock.text()
+            );
+            return Err(Error::Peer(what));
+        }
         if terms::rounded(go.keys) != self.offer.service_keys {
             let offered = self.offer.service_keys;
             let what = format!("the service offered {offered} keys and begins with {}; ask again", go.keys);
@@ -327,10 +361,6 @@ impl<R> Done<R> {
 
     /// Writes the record; true if both sides have signed it.
     pub fn record(&mut self) -> Result<bool> {
-        let Some((begun, result, theirs)) = self.record.take() else { return Ok(false) };
-        let signed = theirs.is_some();
-        let outcome = if signed { "complete".to_owned() } else { play::unsigned(Side::Client) };
-        begun.finish(&outcome, &result.unwrap_or(Value::Null), theirs)?;
-        Ok(signed)
+        self.record.take().map_or(Ok(false), recorded)
     }
 }

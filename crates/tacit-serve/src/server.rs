@@ -84,7 +84,8 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
             format!("{interrupted} runs were interrupted and are recorded so; their charges stay"),
         ));
     }
-    let unsigned = Unsigned::of(&policy.state.join("records"), clock().day())?;
+    let (now, counted) = (clock(), ledger.now(clock()));
+    let unsigned = Unsigned::of(&policy.state.join("records"), now.day(), counted.day())?;
     let listener = Listener::bind(&policy.listen)?;
     let cancel = Cancel::armed();
     let started = format!(

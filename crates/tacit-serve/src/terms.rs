@@ -385,14 +385,15 @@ impl Offer {
             );
         }
         let Left { runs_today, rows, aggregates } = self.left;
+        let runs = if runs_today == 1 { "1 run".to_owned() } else { format!("{runs_today} runs") };
         lines.push(match self.publication {
             Some(_) => format!(
-                "left for {client}, including this run: {runs_today} runs of this job today; {rows} queries until \
-                 the tags are published again"
+                "left for {client}, including this run: {runs} of this job today; {rows} queries until the tags are \
+                 published again"
             ),
             None => format!(
-                "left for {client}, including this run: {runs_today} runs of this job today; {rows} rows and \
-                 {aggregates} numbers over all common keys in total"
+                "left for {client}, including this run: {runs} of this job today; {rows} rows and {aggregates} numbers \
+                 over all common keys in total"
             ),
         });
         lines.push(self.fits_words(keys));

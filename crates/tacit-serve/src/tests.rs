@@ -73,8 +73,9 @@ pub(crate) fn listed(chain: audit::Chain) -> Vec<audit::Record> {
 }
 
 pub(crate) fn compare(one: &audit::Chain, other: &audit::Chain) -> tacit::Result<usize> {
-    let party = |chain, name| audit::Party { chain, keys: &[], name };
-    audit::compare(party(one, "these records"), party(other, "the other side's records"))
+    let party = |chain, name| audit::Party { chain, keys: &[], certificates: &[], name };
+    let found = audit::compare(party(one, "these records"), party(other, "the other side's records"));
+    found.map(|found| found.runs)
 }
 
 pub(crate) fn id() -> KeySpec {
@@ -330,6 +331,22 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
         "{:?}",
         explain(&fine)
     );
+    // It is read by both companies: each is called by its name and role.
+    let every = "[jobs.every]\nsource = \"table\"\nallow = [\"bob\"]\nreveal = [\"rows\", \"payload:note\", \"count\"]\n\
+                 result = [\"me\", \"peer\", \"both\"]\ngive = [\"amount\"]\nmax_peer_keys = 1000\nruns_a_day = 9\n\
+                 output = \"results\"\n[jobs.known]\nkind = \"lookup\"\nallow = [\"bob\"]\nprivate = \"t.oprf\"\n\
+                 max_queries = 3\nqueries_in_total = 40\nruns_a_day = 9\n";
+    let named = Policy::parse(&(good.clone() + every), folder.path()).unwrap();
+    let words = explain(&named).join("\n");
+    let of_local = |word: &str| ["we", "us", "our", "ours"].contains(&word);
+    assert!(!words.split(|c: char| !c.is_alphanumeric()).any(of_local), "{words}");
+    for said in [
+        "match: bob (client) may get which of its own keys alice (service) has too, alice (service) nothing",
+        "every: alice (service) may get which of its own keys bob (client) has too",
+        "alice (service) how many it asks for",
+    ] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
     let cases = [
         ("version = 1", "version = 2", "from 1 to 1"),
         ("listen = \"127.0.0.1:1\"", "", "needs `listen`"),
@@ -414,7 +431,16 @@ impl Here {
         Self::start_with(more, || None)
     }
 
-    fn start_with(more: &str, available: fn() -> Option<u64>) -> Self {
+    /// With another policy than [`policy`]'s, which `change` makes of it.
+    pub(crate) fn start_changed(more: &str, change: impl FnOnce(String) -> String) -> Self {
+        Self::start_by(more, || None, change)
+    }
+
+    pub(crate) fn start_with(more: &str, available: fn() -> Option<u64>) -> Self {
+        Self::start_by(more, available, |text| text)
+    }
+
+    fn start_by(more: &str, available: fn() -> Option<u64>, change: impl FnOnce(String) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
@@ -426,6 +452,8 @@ impl Here {
         std::fs::write(folder.path().join("ours.csv"), rows(20, 50)).unwrap();
         policy(folder.path(), port, more);
         let path = folder.path().join("policy.toml");
+        let text = change(std::fs::read_to_string(&path).unwrap());
+        std::fs::write(&path, text).unwrap();
         let policy = Policy::load(&path).unwrap();
         let (signals, received) = mpsc::channel();
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();

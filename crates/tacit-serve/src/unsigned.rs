@@ -1,4 +1,5 @@
-//! Runs that a client left without its last signature: counted by the day, so that nobody makes a habit of it.
+//! Runs that a client left without its last signature: counted by the day that they are charged to, so that nobody
+//! makes a habit of it.
 
 use crate::clock::Time;
 use crate::file::Lines;
@@ -24,8 +25,9 @@ fn is_unsigned(outcome: &str) -> bool {
 }
 
 impl Unsigned {
-    /// Those of the records in `folder`, from this day on.
-    pub(crate) fn of(folder: &Path, today: u64) -> Result<Self> {
+    /// Those of the records in `folder` that count for today: the day by the `clock`, and the one that charges are
+    /// `counted` by, which is never before it. A record has the time of the clock alone.
+    pub(crate) fn of(folder: &Path, clock: u64, counted: u64) -> Result<Self> {
         let unsigned = Unsigned::default();
         Lines::each(&folder.join(RECORDS), |line| {
             // Most lines are of other days, or of runs that were signed.
@@ -33,19 +35,18 @@ impl Unsigned {
                 let record: Value = serde_json::from_str(line).unwrap_or_default();
                 let common = &record["common"];
                 let day = common["started"].as_u64().map_or(0, |started| Time(started).day());
-                if day >= today && is_unsigned(common["outcome"].as_str().unwrap_or_default()) {
-                    unsigned.add(common);
+                if day >= clock && is_unsigned(common["outcome"].as_str().unwrap_or_default()) {
+                    unsigned.add(common, counted);
                 }
             }
         })?;
         Ok(unsigned)
     }
 
-    /// Counts a run whose record is of this common part.
-    pub(crate) fn add(&self, common: &Value) {
-        let (Some(client), Some(started)) = (client(common), common["started"].as_u64()) else { return };
+    /// Counts a run whose record is of this common part, and that is charged to this day.
+    pub(crate) fn add(&self, common: &Value, day: u64) {
+        let Some(client) = client(common) else { return };
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let day = Time(started).day();
         // Yesterday's are of no use any more.
         counts.retain(|(known, _), _| *known + 1 >= day);
         *counts.entry((day, client.to_owned())).or_default() += 1;

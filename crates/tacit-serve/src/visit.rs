@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tacit::crypto::fence::fenced;
-use tacit::data::csv::Options;
 use tacit::data::place;
 use tacit::data::table::Source;
 use tacit::job::psi::{self, Own, Owned, Reveal, Revealed, owner};
@@ -311,7 +310,7 @@ impl Visit<'_> {
             Some(name) => name.clone(),
             None => hex(&self.key()?.to_bytes()),
         };
-        let count = self.house.unsigned.count(self.house.times().0.day(), &client);
+        let count = self.house.unsigned.count(self.house.times().1.day(), &client);
         if count < most {
             return Ok(());
         }
@@ -320,8 +319,8 @@ impl Visit<'_> {
     }
 
     /// Writes the record of a run that ended without the client's last signature: counted, and a warning.
-    fn unsigned(&self, begun: Begun, outcome: &str, result: &Value) -> Result<()> {
-        self.house.unsigned.add(&begun.common);
+    fn unsigned(&self, begun: Begun, day: u64, outcome: &str, result: &Value) -> Result<()> {
+        self.house.unsigned.add(&begun.common, day);
         begun.finish(outcome, result, None)?;
         self.tell("unsigned", None, format!("{outcome}; the client signed the run when it began"));
         Ok(())
@@ -470,7 +469,11 @@ impl Visit<'_> {
                 _ => Err(rules::changed()),
             },
             agreement: &|said| offer.agreement(&job, said),
-            words: format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count()),
+            words: format!(
+                "{} keys of the client, {} of the service, at most {rows} rows",
+                accept.keys,
+                own.count()
+            ),
         };
         let mut begun = self.begin(session, &begin, said)?;
         let part = Part {
@@ -537,7 +540,7 @@ impl Visit<'_> {
         };
         go.signature = begun.begun();
         let figures = Figures {
-            asker_keys: Some(accept.keys),
+            client_keys: Some(accept.keys),
             service_keys: Some(begin.own_keys),
             most_rows: Some(charge.rows),
             ..Figures::default()
@@ -556,9 +559,11 @@ impl Visit<'_> {
             finished?;
             return Err(end);
         }
-        let limits = session.channel().limits();
         let read = Duration::from_secs(self.policy.run_seconds);
-        session.channel().set_limits(Limits { read, ..limits });
+        for channel in session.channels() {
+            channel.set_limits(Limits { read, ..channel.limits() });
+            channel.end_within(Duration::from_secs(self.policy.whole_run_seconds));
+        }
         Ok(begun)
     }
 
@@ -574,8 +579,13 @@ impl Visit<'_> {
     /// Writes the record of a run that ended, with a result or without one.
     fn conclude(&self, begun: Begun, played: Result<Fate>) -> std::result::Result<(), End> {
         match played {
-            Ok(Fate { wall, stats, result, theirs }) => {
+            Ok(Fate { wall, stats, result, theirs, kept }) => {
+                let day = self.charged_on();
                 self.house.ledger(|ledger| ledger.settle(&self.run));
+                // What is wrong here is no fault of the client's, which has signed or not.
+                if let Err(error) = kept {
+                    self.tell("not stored", None, format!("the service's own result: {error}"));
+                }
                 let result = result.unwrap_or(Value::Null);
                 let outcome = match theirs {
                     Ok(theirs) => {
@@ -584,7 +594,7 @@ impl Visit<'_> {
                     }
                     Err(_) => {
                         let outcome = play::unsigned(Side::Service);
-                        self.unsigned(begun, &outcome, &result)?;
+                        self.unsigned(begun, day, &outcome, &result)?;
                         outcome
                     }
                 };
@@ -604,12 +614,18 @@ impl Visit<'_> {
                 Ok(())
             }
             Err(error) => {
+                self.house.unsigned.add(&begun.common, self.charged_on());
                 self.broke();
-                self.house.unsigned.add(&begun.common);
                 begun.finish("broken off", &Value::Null, None)?;
                 Err(error.into())
             }
         }
+    }
+
+    /// The day that this run is charged to.
+    fn charged_on(&self) -> u64 {
+        let charged = self.house.ledger(|ledger| ledger.charged(&self.run));
+        charged.unwrap_or_else(|| self.house.times().1).day()
     }
 
     /// Counts a run that broke off after the comparison began.
@@ -649,12 +665,16 @@ impl Visit<'_> {
         let result = play::summary(part.keys, &mut revealed);
         let key = self.key().map_err(|no| Error::Other(no.told))?;
         let theirs = play::close(session, Side::Service, begun, result.as_ref(), &key);
-        // How long this takes tells how much matched: only once the client waits for nothing more.
-        let revealed = revealed.opened()?;
-        if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
-            store(folder, &self.run, (part.job, own), &revealed, result)?;
-        }
-        Ok(Fate { wall, stats, result, theirs })
+        // How long this takes tells how much matched: only once the client waits for nothing more. Nor is it the
+        // client's fault if it fails.
+        let kept = within(|| {
+            let revealed = revealed.opened()?;
+            match (&admitted.job.output, &result) {
+                (Some(folder), Some(result)) => store(folder, &self.run, (part.job, own), &revealed, result),
+                _ => Ok(()),
+            }
+        });
+        Ok(Fate { wall, stats, result, theirs, kept })
     }
 }
 
@@ -699,11 +719,13 @@ struct Fate {
     result: Option<Value>,
     /// The other side's signature.
     theirs: Result<String>,
+    /// Whether our result is in its file, where it goes into one.
+    kept: Result<()>,
 }
 
 fn read(admitted: &Admitted<'_>) -> Result<Own> {
     let input = &admitted.source.input;
-    let source = Source::open(input, admitted.source.key.clone(), Options::default())?;
+    let source = Source::open_pinned(input, admitted.source.key.clone(), admitted.source.options())?;
     let own = Own::read(source, input, &admitted.run, |_| ())?;
     if admitted.job.output.is_some() && admitted.run.learns != psi::Learns::Peer {
         own.prove(Path::new(STORED))?;

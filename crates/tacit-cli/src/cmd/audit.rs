@@ -4,11 +4,12 @@ use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use clap::Subcommand;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tacit::net::{PublicKey, PublicKeys, escaped, shown};
 use tacit::{Error, Result};
-use tacit_serve::audit::{self, Chain, Line, Party, Peer, Record};
+use tacit_serve::audit::{self, Chain, Compared, Line, Party, Peer, Record};
 use tacit_serve::clock::Time;
 use tacit_serve::terms::Side;
 
@@ -24,7 +25,9 @@ A record proves what both sides claimed and signed: the terms, how many keys eac
 committed to. It does not prove that an input was true. Pass on what `export` writes: it holds the
 records with one peer, and a digest of every other record, so the chain verifies and shows nothing of
 other peers. Never pass on private.jsonl: its salts would let others try inputs against the commitments.
-With several peers, --against takes the keys of both parties: --key and --against-key.";
+With several peers, --against takes the keys of both parties: --key and --against-key. A party with a
+certificate may sign its records by another key in each run: name its certificate by --name and
+--against-name. --peers lists who signed as a peer.";
 
 /// Verifies and shows the signed records of requests.
 #[derive(clap::Args)]
@@ -55,13 +58,23 @@ struct VerifyArgs {
     /// owner is only printed
     #[arg(long, value_name = "PUBFILE")]
     key: Vec<PathBuf>,
+    /// A name in the owner's certificate, where it has one; repeat it for more
+    #[arg(long, value_name = "NAME")]
+    name: Vec<String>,
     /// The other side's records: every run that both took part in must be in both, and the same
     #[arg(long, value_name = "RECORDS")]
     against: Option<PathBuf>,
     /// A public key of the other side, with its successors; repeat it for more. Without it every run in RECORDS
     /// must be in the other side's
-    #[arg(long, value_name = "PUBFILE", requires = "against")]
+    #[arg(long, value_name = "PUBFILE")]
     against_key: Vec<PathBuf>,
+    /// A name in the other side's certificate, where it has one; repeat it for more
+    #[arg(long, value_name = "NAME")]
+    against_name: Vec<String>,
+    /// Lists the keys that signed as peers, the names in their records, and which of them --against-key and
+    /// --against-name name
+    #[arg(long)]
+    peers: bool,
     /// Authorities, in a PEM file, that every certificate in the records must lead to
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
@@ -91,8 +104,11 @@ struct ExportArgs {
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
     /// The peer's public key file, with its successors, or a fingerprint
-    #[arg(long, value_name = "KEY")]
-    peer: PathBuf,
+    #[arg(long, value_name = "KEY", required_unless_present = "peer_name", conflicts_with = "peer_name")]
+    peer: Option<PathBuf>,
+    /// The name in the peer's certificate
+    #[arg(long, value_name = "NAME")]
+    peer_name: Option<String>,
     /// The file for the peer
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
@@ -110,13 +126,39 @@ fn key_files(files: &[PathBuf]) -> Result<Vec<PublicKeys>> {
     files.iter().map(|path| Ok(PublicKeys::of_file(path)?)).collect()
 }
 
-/// The fingerprints of a chain's owners, each of which one of `keys` must name, if there are any.
-fn owners(chain: &Chain, keys: &[PublicKeys], file: &Path, option: &str) -> Result<Vec<String>> {
+/// A party as the user names it: its keys, and names in its certificates.
+struct Named {
+    keys: Vec<PublicKeys>,
+    certificates: Vec<String>,
+}
+
+impl Named {
+    fn of(files: &[PathBuf], certificates: &[String]) -> Result<Self> {
+        Ok(Named { keys: key_files(files)?, certificates: certificates.to_vec() })
+    }
+
+    fn party<'a>(&'a self, chain: &'a Chain, name: &'a str) -> Party<'a> {
+        Party { chain, keys: &self.keys, certificates: &self.certificates, name }
+    }
+
+    fn is_anyone(&self) -> bool {
+        self.keys.is_empty() && self.certificates.is_empty()
+    }
+
+    /// Whether this is the party with this key, and this name in its certificate.
+    fn has(&self, key: &PublicKey, certificate: Option<&str>) -> bool {
+        let is_named = certificate.is_some_and(|name| self.certificates.iter().any(|known| known == name));
+        is_named || self.keys.iter().any(|keys| keys.contains(key))
+    }
+}
+
+/// The fingerprints of a chain's owners, each of which `party` must name, if it names anyone.
+fn owners(chain: &Chain, party: &Named, file: &Path, option: &str) -> Result<Vec<String>> {
     let mut owners: Vec<String> = Vec::new();
     for (at, line) in chain.lines().iter().enumerate() {
         let Line::Record(record) = line else { continue };
         let owner = record.owner.fingerprint();
-        if !keys.is_empty() && !keys.iter().any(|keys| keys.contains(&record.owner)) {
+        if !party.is_anyone() && !party.has(&record.owner, record.certificate_of(record.side)) {
             return Err(Error::Input(format!(
                 "{}: record {} is of the key {owner}, which no {option} names",
                 name(file),
@@ -138,34 +180,27 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
             name(&args.records)
         )));
     }
-    let keys = key_files(&args.key)?;
-    let owners = owners(&chain, &keys, &args.records, "--key")?;
-    let compared = args.against.as_ref().map(|other| against(args, &chain, &keys, other)).transpose()?;
+    let own = Named::of(&args.key, &args.name)?;
+    let theirs = Named::of(&args.against_key, &args.against_name)?;
+    if args.against.is_none() && !args.peers && !theirs.is_anyone() {
+        let what = "--against-key and --against-name go with --against or --peers; give one of them";
+        return Err(Error::Usage(what.into()));
+    }
+    let owners = owners(&chain, &own, &args.records, "--key")?;
+    let compared =
+        args.against.as_ref().map(|other| against(args, &chain, [&own, &theirs], other)).transpose()?;
+    let peers = args.peers.then(|| peers(&chain, &theirs));
     if let (Some(run), Some(input)) = (&args.run, &args.input) {
-        let found = chain.records().find(|record| record.run() == run);
-        let record =
-            found.ok_or_else(|| Error::Input(format!("there is no record of run {}", shown(run))))?;
-        if !audit::opens_input(&args.records, record, input)? {
-            return Err(Error::Input(format!(
-                "{} is not the file that run {} was made with",
-                name(input),
-                shown(run)
-            )));
-        }
+        check_input(args, &chain, run, input)?;
     }
-    let of = |authority: &PathBuf| -> Result<usize> {
-        chain.records().map(|record| record.certified_by(authority)).sum()
-    };
-    let certificates = args.authority.as_ref().map(of).transpose()?;
-    if certificates == Some(0) {
-        let what = "no record holds a certificate, so --authority shows nothing; leave it out";
-        return Err(Error::Input(what.into()));
-    }
+    let certificates = args.authority.as_ref().map(|authority| certified(&chain, authority)).transpose()?;
     let (count, digests) = (chain.records().count(), chain.withheld());
     let both = chain.records().filter(|record| record.both_signed).count();
     let object = json!({
         "name": "audit", "records": count, "digests": digests, "signed_by_both": both, "owners": owners,
-        "compared": compared, "certificates": certificates, "input": args.input.is_some(),
+        "compared": compared.map(|found| found.runs), "interrupted": compared.map(|found| found.interrupted),
+        "excused": compared.map(|found| found.excused),
+        "peers": peers.as_ref().map(|peers| peers.iter().map(SignedPeer::object).collect::<Vec<_>>()), "certificates": certificates, "input": args.input.is_some(),
     });
     let mut text = format!("records in a whole chain: {count}, signed by both sides: {both}");
     if digests > 0 {
@@ -174,9 +209,9 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     for owner in &owners {
         text += &format!("\nowner's key: {owner}");
     }
-    if let Some(compared) = compared {
-        text +=
-            &format!("\nruns compared with the other side's records: {compared}; none is missing or changed");
+    text += &compared.map_or_else(String::new, compared_words);
+    for peer in peers.iter().flatten() {
+        text += &format!("\n{}", peer.words(theirs.is_anyone()));
     }
     if let Some(certificates) = certificates {
         text += &format!("\ncertificates of that authority: {certificates}");
@@ -187,24 +222,122 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
-/// Compares the chain with the other side's; returns how many runs are in both.
-fn against(args: &VerifyArgs, chain: &Chain, keys: &[PublicKeys], other: &Path) -> Result<usize> {
-    let (theirs, their_keys) = (audit::load(other)?, key_files(&args.against_key)?);
-    owners(&theirs, &their_keys, other, "--against-key")?;
-    let (ours_name, theirs_name) = (name(&args.records).to_string(), name(other).to_string());
-    let ours = Party { chain, keys, name: &ours_name };
-    audit::compare(ours, Party { chain: &theirs, keys: &their_keys, name: &theirs_name })
+/// Whether `input` is the file that the owner put into this run.
+fn check_input(args: &VerifyArgs, chain: &Chain, run: &str, input: &Path) -> Result<()> {
+    let found = chain.records().find(|record| record.run() == run);
+    let record = found.ok_or_else(|| Error::Input(format!("there is no record of run {}", shown(run))))?;
+    match audit::opens_input(&args.records, record, input)? {
+        true => Ok(()),
+        false => Err(Error::Input(format!(
+            "{} is not the file that run {} was made with",
+            name(input),
+            shown(run)
+        ))),
+    }
+}
+
+/// How many certificates there are, all of which lead to an authority in the file.
+fn certified(chain: &Chain, authority: &Path) -> Result<usize> {
+    match chain.records().map(|record| record.certified_by(authority)).sum::<Result<usize>>()? {
+        0 => {
+            let what = "no record holds a certificate, so --authority shows nothing; leave it out";
+            Err(Error::Input(what.into()))
+        }
+        count => Ok(count),
+    }
+}
+
+/// Compares the chain with the other side's.
+fn against(args: &VerifyArgs, chain: &Chain, [own, theirs]: [&Named; 2], other: &Path) -> Result<Compared> {
+    let their_chain = audit::load(other)?;
+    owners(&their_chain, theirs, other, "--against-key")?;
+    let (own_name, their_name) = (name(&args.records).to_string(), name(other).to_string());
+    audit::compare(own.party(chain, &own_name), theirs.party(&their_chain, &their_name))
+}
+
+fn compared_words(found: Compared) -> String {
+    let Compared { runs, interrupted, excused } = found;
+    let mut text =
+        format!("\nruns compared with the other side's records: {runs}; none is missing or changed");
+    if interrupted > 0 {
+        text +=
+            &format!("\nruns that a record says were interrupted: {interrupted}; ask what ended the process");
+    }
+    if excused > 0 {
+        text += &format!(
+            "\nruns whose end both sides signed by one side's records only: {excused}; a connection that broke at the last \
+             message, or a process that ended there, looks like that, and so does a record that was sealed again"
+        );
+    }
+    text
+}
+
+/// A key that signed as a peer, and what the records call its owner.
+struct SignedPeer {
+    fingerprint: String,
+    names: BTreeSet<String>,
+    certificates: BTreeSet<String>,
+    runs: usize,
+    is_known: bool,
+}
+
+/// Who signed the chain's runs as a peer, at their start or their end, and whether `known` names it.
+fn peers(chain: &Chain, known: &Named) -> Vec<SignedPeer> {
+    let mut found: BTreeMap<String, SignedPeer> = BTreeMap::new();
+    for record in chain.records().filter(|record| record.both_signed || record.both_began) {
+        let side = record.side.other();
+        let certificate = record.certificate_of(side);
+        let fingerprint = record.peer.fingerprint();
+        let peer = found.entry(fingerprint.clone()).or_insert_with(|| SignedPeer {
+            fingerprint,
+            names: BTreeSet::new(),
+            certificates: BTreeSet::new(),
+            runs: 0,
+            is_known: true,
+        });
+        peer.names.extend(record.name_of(side).map(shown));
+        peer.certificates.extend(certificate.map(shown));
+        peer.runs += 1;
+        peer.is_known &= known.has(&record.peer, certificate);
+    }
+    found.into_values().collect()
+}
+
+impl SignedPeer {
+    fn object(&self) -> serde_json::Value {
+        let SignedPeer { fingerprint, names, certificates, runs, is_known } = self;
+        json!({ "key": fingerprint, "names": names, "certificates": certificates, "runs": runs, "known": is_known })
+    }
+
+    /// The peer on a line; whether it is known only where the user names somebody.
+    fn words(&self, names_nobody: bool) -> String {
+        let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+        let called = if self.names.is_empty() { String::new() } else { format!(" ({})", list(&self.names)) };
+        let certificates = match self.certificates.is_empty() {
+            true => String::new(),
+            false => format!(", certificate {}", list(&self.certificates)),
+        };
+        let known = match (names_nobody, self.is_known) {
+            (true, _) => "",
+            (_, true) => "; known",
+            (_, false) => "; NOT known: no --against-key or --against-name names it",
+        };
+        let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
+        format!("peer's key {}{called}{certificates}, signed {runs}{known}", self.fingerprint)
+    }
 }
 
 fn export(args: &ExportArgs, context: &Context) -> Result<()> {
-    let peer = match args.peer.is_file() {
-        true => Peer::Keys(PublicKeys::of_file(&args.peer)?),
-        false => Peer::Fingerprint(args.peer.to_string_lossy().into_owned()),
+    let peer = match (&args.peer, &args.peer_name) {
+        (_, Some(name)) => Peer::Certificate(name.clone()),
+        (Some(peer), None) if peer.is_file() => Peer::Keys(PublicKeys::of_file(peer)?),
+        (Some(peer), None) => Peer::Fingerprint(peer.to_string_lossy().into_owned()),
+        (None, None) => return Err(Error::Usage("give --peer KEY or --peer-name NAME".into())),
     };
     let (text, whole) = audit::export(&args.records, &peer)?;
     if whole == 0 {
         return Err(Error::Input(format!(
-            "{}: holds no run with that peer; give its .pub file or fingerprint",
+            "{}: holds no run with that peer; give its .pub file, fingerprint or the name in its certificate",
             name(&args.records)
         )));
     }

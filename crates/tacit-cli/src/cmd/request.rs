@@ -200,11 +200,15 @@ fn open_records(args: &Args, identity: &Identity, context: &Context) -> Result<(
     Ok((folder, records))
 }
 
-/// The end of a run that has its record.
-fn keep(signed: bool, folder: &Path) -> Result<()> {
+/// The end of a run whose result is there: whether its record is, and both have signed it.
+fn keep(signed: Result<bool>, folder: &Path) -> Result<()> {
     match signed {
-        true => Ok(()),
-        false => Err(Error::Peer(format!(
+        Ok(true) => Ok(()),
+        Err(error) => Err(Error::Input(format!(
+            "the run is complete and its result is there, but its record could not be written: {error}; the next \
+             request records it once that is mended"
+        ))),
+        Ok(false) => Err(Error::Peer(format!(
             "the run is complete, but the service did not sign its record; ours stands in {} without",
             name(folder)
         ))),
@@ -272,7 +276,8 @@ fn intersect(
     let mut done = offered.run(&job, &digest, ours, (identity, &records), &progress)?;
     progress.finish();
     let learned = done.service_learned();
-    let signed = done.record()?;
+    // The run is over and charged: a record that cannot be written takes no result away.
+    let signed = done.record();
     let mut rows = None;
     if let Some(mut output) = output {
         let target = output.target().to_owned();
@@ -285,7 +290,7 @@ fn intersect(
         ("run", json!(offer.run)),
         ("terms_hash", json!(hex(&offer.hash()?))),
         ("records", json!(folder)),
-        ("signed_by_both", json!(signed)),
+        ("signed_by_both", json!(matches!(signed, Ok(true)))),
         ("other_side_learned", json!(learned)),
     ];
     report(args.output.as_deref(), &job, context, &own, &done.ran, done.service_keys, rows, &more)?;
@@ -329,7 +334,7 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
 
 fn read(args: &Args, input: &Path, job: &Job, context: &Context) -> Result<Own> {
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-    let source = Source::open(input, spec, args.table.options())?;
+    let source = Source::open_pinned(input, spec, args.table.options())?;
     if let Some(target) = &args.output {
         source.admits(target)?;
     }

@@ -143,7 +143,25 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     let bob = town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
     assert_eq!((&bob["records"], &bob["signed_by_both"]), (&5.into(), &5.into()));
     let names = |object: &Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    assert_eq!(names(&alice), "certificates compared digests input name owners records signed_by_both");
+    assert_eq!(
+        names(&alice),
+        "certificates compared digests excused input interrupted name owners peers records signed_by_both"
+    );
+    assert_eq!((&alice["interrupted"], &alice["excused"]), (&0.into(), &0.into()));
+    // Who signed as a peer, and who of them is known.
+    let peers = town.verify("state/records", &["--peers", "--against-key", "bob.pub"]);
+    let known = |peer: &Value| (peer["names"][0].to_string(), peer["runs"].as_u64(), peer["known"].as_bool());
+    let mut listed: Vec<_> = peers["peers"].as_array().unwrap().iter().map(known).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, [("\"bob\"".into(), Some(5), Some(true)), ("\"carol\"".into(), Some(1), Some(false))]);
+    let said = town.bench.run(&["audit", "verify", "state/records", "--peers", "--against-key", "bob.pub"]);
+    assert!(said.success().contains("(carol), signed 1 run; NOT known"), "{said:?}");
+    let alone = ["audit", "verify", "state/records", "--against-key", "bob.pub"];
+    town.bench.run(&alone).fails_with(2, &["--against or --peers"]);
+    // Without certificates there is nothing that an authority could show.
+    town.bench
+        .run(&["audit", "verify", "bob.records", "--authority", "alice.pub"])
+        .fails_with(3, &["no record holds a certificate"]);
     let export = "--json audit export state/records --peer bob.pub --output for-bob.jsonl";
     let said = town.bench.run(&export.split(' ').collect::<Vec<_>>());
     let exported: Value = serde_json::from_str(said.success()).unwrap();
@@ -173,6 +191,31 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     town.bench
         .run(&["audit", "verify", "cut.jsonl", "--against", "bob.records", "--against-key", "bob.pub"])
         .fails_with(3, &["lack it"]);
+}
+
+/// The record of a run cannot be written: the client has its result all the same, and the next request records it.
+#[test]
+fn a_record_that_cannot_be_written_takes_no_result_away() {
+    let town = Town::new();
+    publish(&town, "publish", &[]);
+    town.policy("", BUDGETS, &format!("{KNOWN}{MATCH}"));
+    let service = Service::start(&town.bench);
+    let block = town.bench.path("bob.records/private.jsonl");
+    std::fs::create_dir_all(&block).unwrap();
+    let words = ["the run is complete", "could not be written", "private.jsonl"];
+    town.ask("bob", "match", &["--output", "both.csv"]).fails_with(3, &words);
+    assert_eq!(town.bench.read("both.csv"), table("mail", 20..40));
+    let tags = ["--tags", "customers.tags", "--output", "known.csv"];
+    town.ask("bob", "known", &tags).fails_with(3, &words);
+    assert_eq!(town.bench.read("known.csv"), table("mail", 20..40));
+    std::fs::remove_dir(&block).unwrap();
+    town.granted("bob", "match", &[]);
+    service.end();
+    let found = town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
+    assert_eq!(
+        (&found["records"], &found["signed_by_both"], &found["compared"]),
+        (&3.into(), &3.into(), &3.into())
+    );
 }
 
 /// The command of a scheduler, and a policy that changes behind its back.
@@ -375,7 +418,7 @@ fn lookups_are_answered_and_counted_over_the_lifetime_of_the_tags() {
     publish(&town, "publish", &[]);
     town.policy("concurrency_per_peer = 4", BUDGETS, &format!("{KNOWN}{MATCH}"));
     let check = town.bench.run(&["serve", "--policy", "policy.toml", "--check"]);
-    assert!(check.success().contains("each peer 40 over the lifetime"), "{check:?}");
+    assert!(check.success().contains("each client 40 over the lifetime"), "{check:?}");
     let service = Service::start(&town.bench);
     let (tags, value) = (["--tags", "customers.tags"], |value| ["--value", value]);
     let known = value("user3@example.com");
@@ -384,7 +427,15 @@ fn lookups_are_answered_and_counted_over_the_lifetime_of_the_tags() {
     let terms = town.ask("bob", "known", &[&single[..], &["--dry-run"]].concat());
     let terms: Value = serde_json::from_str(terms.success()).unwrap();
     assert_eq!((&terms["offer"]["service_keys"], &terms["offer"]["left"]["rows"]), (&40.into(), &40.into()));
-    let found = town.granted("bob", "known", &[&tags[..], &["--output", "both.csv"]].concat());
+    // Terms that were reviewed, those of another job, and what is no hash.
+    let hash = terms["terms_hash"].as_str().unwrap();
+    let other = town.ask("bob", "match", &["--dry-run"]);
+    let other: Value = serde_json::from_str(other.success()).unwrap();
+    let pinned = |hash: &str| town.ask("bob", "known", &[&single[..], &["--terms", hash]].concat());
+    pinned(other["terms_hash"].as_str().unwrap()).fails_with(4, &["terms changed", hash]);
+    pinned("5b1e").fails_with(2, &["64 hexadecimal digits"]);
+    let found =
+        town.granted("bob", "known", &[&tags[..], &["--terms", hash, "--output", "both.csv"]].concat());
     assert_eq!(
         (&found["matches"], &found["queries_left"], &found["signed_by_both"]),
         (&20.into(), &10.into(), &true.into())
@@ -518,14 +569,15 @@ fn peers_are_known_by_certificates_of_an_authority() {
     });
     town.bench.write("policy.toml", policy);
     let service = Service::start(&town.bench);
-    let ask = |who: &str, service: &str, job: &str, more: &[&str]| {
+    let ask_by = |who: &str, key: &str, service: &str, job: &str, more: &[&str]| {
         let words = format!(
-            "--json request {job} --connect 127.0.0.1:{} --identity {who}.key --authority ca.pem --certificate \
+            "--json request {job} --connect 127.0.0.1:{} --identity {key}.key --authority ca.pem --certificate \
              {who}.pem --certificate-key {who}.pkcs8 --peer-name {service} --key mail --yes",
             town.port
         );
         town.bench.run(&words.split_whitespace().chain(more.iter().copied()).collect::<Vec<_>>())
     };
+    let ask = |who: &str, service: &str, job: &str, more: &[&str]| ask_by(who, who, service, job, more);
     let table = ["--input", "kunden.csv"];
     let said = ask("bob", "alice.example", "match", &table);
     let result: Value = serde_json::from_str(said.success()).unwrap();
@@ -546,13 +598,36 @@ fn peers_are_known_by_certificates_of_an_authority() {
     town.bench.write("eve.pkcs8", key.serialize_pem());
     town.bench.run(&["keygen", "--out", "eve.key"]).success();
     ask("eve", "alice.example", "match", &table).fails_with(4, &["refused our identity"]);
-    let granted = service.end().into_iter().filter(|event| event["event"] == "granted");
-    assert_eq!(granted.map(|event| event["peer"].to_string()).collect::<Vec<_>>(), ["\"bob\"", "\"carol\""]);
-    // The records name the keys that signed them, and hold the certificates that signed those keys.
     town.verify(
         "state/records",
         &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
     );
+    // Bob's certificate, and another key for the records of this run, in a folder that he does not show.
+    let hidden = [&table[..], &["--records", "hidden"]].concat();
+    ask_by("bob", "dave", "alice.example", "match", &hidden).success();
+    let granted = service.end().into_iter().filter(|event| event["event"] == "granted");
+    let granted = granted.map(|event| event["peer"].to_string()).collect::<Vec<_>>();
+    assert_eq!(granted, ["\"bob\"", "\"carol\"", "\"bob\""]);
+    let whole = |who: &[&str]| {
+        let export =
+            ["--json", "audit", "export", "state/records", "--overwrite", "--output", "for-bob.jsonl"];
+        let said = town.bench.run(&[&export[..], who].concat());
+        serde_json::from_str::<Value>(said.success()).unwrap()["records"].as_u64()
+    };
+    assert_eq!((whole(&["--peer", "bob.pub"]), whole(&["--peer-name", "bob.example"])), (Some(2), Some(2)));
+    let found = town.verify("state/records", &["--peers", "--against-name", "bob.example"]);
+    let known = found["peers"].as_array().unwrap().iter().filter(|peer| peer["known"] == true);
+    assert_eq!(
+        known.map(|peer| peer["certificates"][0].as_str().unwrap()).collect::<Vec<_>>(),
+        ["bob.example"; 2]
+    );
+    let compare = |more: &[&str]| {
+        let words = ["audit", "verify", "state/records", "--key", "alice.pub", "--against", "bob.records"];
+        town.bench.run(&[&words[..], more].concat())
+    };
+    compare(&["--against-key", "bob.pub"]).fails_with(3, &["lack it"]);
+    compare(&["--against-name", "bob.example"]).fails_with(3, &["lack it"]);
+    // The records name the keys that signed them, and hold the certificates that signed those keys.
     let verified = town.verify("bob.records", &["--key", "bob.pub", "--authority", "ca.pem"]);
     assert_eq!(verified["certificates"], 2);
     let shown = town.bench.run(&["audit", "show", "bob.records"]);

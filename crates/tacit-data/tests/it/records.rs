@@ -428,3 +428,62 @@ fn cells_of_a_table_that_was_replaced_are_not_given() {
         }
     }
 }
+
+/// A table whose digest is recorded, in each format: what is read of it later is what the digest is of, or nothing.
+#[test]
+fn a_recorded_table_is_read_as_it_was_hashed_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let spec = || KeySpec::text(vec!["id".to_owned()], Normalisation::default());
+    let open = |path: &Path| Table::open(path, spec(), Options::default()).unwrap();
+    let text = |more: u32| {
+        (0..40_000u32).fold("id,amount\n".to_owned(), |text, id| text + &format!("{id},{}\n", id % 97 + more))
+    };
+    for form in ["csv", "csv.gz", "csv.zst", "parquet", "arrow"] {
+        // The same keys beside other cells, in a file of this format.
+        let made = [0, 1].map(|more| {
+            std::fs::write(at("plain.csv"), text(more)).unwrap();
+            let (plain, target) = (open(&at("plain.csv")), at(&format!("{more}.{form}")));
+            let keys = plain.read_keys(|_| ()).unwrap();
+            let all: Vec<u32> = (0..keys.elements().len() as u32).collect();
+            let mut out = Vec::new();
+            plain.write_matches(&keys, &all, &target, &mut out).unwrap();
+            out
+        });
+        let path = at(&format!("table.{form}"));
+        let read = |source: &Table, keys: &KeySet| {
+            let columns = ["amount".to_owned()];
+            let mut sum = 0;
+            source.read_given(keys, &columns, Purpose::Shown, |_, _, cells| {
+                sum += cells[0].map_or(0, |cell| cell.parse::<u32>().unwrap());
+                Ok::<_, Error>(())
+            })?;
+            let all: Vec<u32> = (0..keys.elements().len() as u32).collect();
+            source.write_matches(keys, &all, &at("out.csv"), &mut Vec::new())?;
+            Ok::<_, Error>(sum)
+        };
+        let start = || {
+            std::fs::write(&path, &made[0]).unwrap();
+            let source = Table::open_pinned(&path, spec(), Options::default()).unwrap();
+            let keys = source.read_keys(|_| ()).unwrap();
+            (source, keys)
+        };
+        let (source, keys) = start();
+        let sum = read(&source, &keys).unwrap();
+        // Overwritten in its place.
+        std::fs::write(&path, &made[1]).unwrap();
+        assert_eq!(source.digest().unwrap(), *blake3::hash(&made[0]).as_bytes(), "{form}");
+        let error = read(&source, &keys).unwrap_err();
+        assert!(matches!(&error, Error::Changed(_)), "{form}: {error}");
+        let (source, keys) = start();
+        std::fs::write(&path, &made[1]).unwrap();
+        let error = source.write_matches(&keys, &[0], &at("out.csv"), &mut Vec::new()).unwrap_err();
+        assert!(matches!(&error, Error::Changed(_)), "{form}: {error}");
+        // Another file took its name.
+        let (source, keys) = start();
+        std::fs::write(at("next"), &made[1]).unwrap();
+        std::fs::rename(at("next"), &path).unwrap();
+        assert_eq!(read(&source, &keys).unwrap(), sum, "{form}");
+        assert_ne!(read(&open(&path), &keys).unwrap(), sum, "{form}");
+    }
+}

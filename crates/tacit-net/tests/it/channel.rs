@@ -131,6 +131,47 @@ fn a_message_that_drips_ends_in_bounded_time() {
 }
 
 /// A peer that now and then takes a byte holds a sender no longer either.
+/// Messages that each come in time, and never end, while bytes that came early are there already.
+#[test]
+fn all_of_a_run_ends_in_the_time_that_it_gets() {
+    const WHOLE: Duration = Duration::from_millis(400);
+    for pause in [Duration::ZERO, Duration::from_millis(20)] {
+        let (error, ()) = memory::run(
+            |channel| {
+                channel.end_within(WHOLE);
+                let start = Instant::now();
+                let error = loop {
+                    if let Err(error) = channel.send_u64(1).and_then(|()| channel.recv_u64()) {
+                        break error;
+                    }
+                };
+                assert!(start.elapsed() >= WHOLE && start.elapsed() < 10 * WHOLE, "{:?}", start.elapsed());
+                error
+            },
+            |channel| {
+                while channel
+                    .recv_u64()
+                    .and_then(|at| channel.send_u64(at))
+                    .and_then(|()| channel.flush())
+                    .is_ok()
+                {
+                    std::thread::sleep(pause);
+                }
+            },
+        );
+        assert!(matches!(error, Error::Overtime { after: WHOLE }), "{error}");
+    }
+    // And where the peer says nothing at all.
+    let (error, ()) = memory::run(
+        |channel| {
+            channel.end_within(WHOLE);
+            channel.recv_u64().unwrap_err()
+        },
+        |channel| _ = channel.recv_u64(),
+    );
+    assert!(matches!(error, Error::Overtime { .. }), "{error}");
+}
+
 #[test]
 fn a_peer_that_takes_byte_by_byte_meets_the_deadline() {
     struct Narrow;

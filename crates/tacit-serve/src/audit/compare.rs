@@ -6,7 +6,7 @@ use crate::records::NO_HEAD;
 use crate::terms::Side;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use tacit::net::{PublicKeys, shown};
 use tacit::{Error, Result};
 
@@ -21,48 +21,86 @@ pub struct Party<'a> {
     /// Its keys, each with those that followed it. With none, every record of the other side is taken to be
     /// about this party.
     pub keys: &'a [PublicKeys],
+    /// Names in its certificates: with those it may sign its records by another key in each run. Names that a record
+    /// of one of its keys holds count too, and those that its own chain says are its own.
+    pub certificates: &'a [String],
     /// How messages call it, such as `the records` and `the other side's records`.
     pub name: &'a str,
 }
 
+/// What a comparison of two chains found.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Compared {
+    /// Runs that are in both.
+    pub runs: usize,
+    /// Those that a record says were interrupted: the side's process ended.
+    pub interrupted: usize,
+    /// Those with both final signatures in one chain and not in the other, which has them as interrupted, or, where
+    /// it is the client's, as not signed by the service, which signs last.
+    pub excused: usize,
+}
+
 /// Compares two parties' chains: what either shows of the other must be there, with the same common part, up
-/// to the latest head that it saw. Returns how many runs were found in both.
+/// to the latest head that it saw.
 ///
 /// Errors: a run that one shows to have been signed by the other and that the other lacks; common parts that
 /// differ, signed or not; a run that was signed by both in one chain and is no longer so in the other; heads
 /// that a chain does not have, or that do not move on. No run in common is an error too.
-pub fn compare(one: Party<'_>, other: Party<'_>) -> Result<usize> {
+pub fn compare(one: Party<'_>, other: Party<'_>) -> Result<Compared> {
     if one.chain.lines().is_empty() || other.chain.lines().is_empty() {
         let empty = if one.chain.lines().is_empty() { one.name } else { other.name };
         return Err(Error::Input(format!("{empty} are empty; nothing was compared")));
     }
     let found = check(one, other)?;
     check(other, one)?;
-    match found {
+    match found.runs {
         0 => Err(Error::Input(format!(
             "no run is in {} and in {}; nothing was compared: is it the chain of that party?",
             one.name, other.name
         ))),
-        runs => Ok(runs),
+        _ => Ok(found),
     }
 }
 
-/// Checks the party's chain by what `witness` shows of it; returns how many of its runs are there.
-fn check(party: Party<'_>, witness: Party<'_>) -> Result<usize> {
+impl Party<'_> {
+    /// The names in certificates that are this party's, by what is given, its own chain and that of `witness`.
+    fn names(&self, witness: &Chain) -> BTreeSet<String> {
+        let own = self.chain.records().filter_map(|record| record.certificate_of(record.side));
+        let shown = witness.records().filter(|record| self.has_key(record));
+        let shown = shown.filter_map(|record| record.certificate_of(record.side.other()));
+        self.certificates.iter().map(String::as_str).chain(own).chain(shown).map(str::to_owned).collect()
+    }
+
+    fn has_key(&self, record: &Record) -> bool {
+        self.keys.iter().any(|keys| keys.contains(&record.peer))
+    }
+}
+
+/// Checks the party's chain by what `witness` shows of it.
+fn check(party: Party<'_>, witness: Party<'_>) -> Result<Compared> {
+    let names = party.names(witness.chain);
+    let is_named = |record: &Record| {
+        let name = record.certificate_of(record.side.other());
+        name.is_some_and(|name| names.contains(name))
+    };
+    let is_anyone = party.keys.is_empty() && party.certificates.is_empty();
     let places: HashMap<&str, (usize, &Record)> =
         party.chain.placed().map(|(at, record)| (record.run(), (at, record))).collect();
     let fault = |record: &Record, what: String| {
         let who = record.peer.fingerprint();
         Error::Input(format!("run {} with the key {who}: {what}", shown(record.run())))
     };
-    let mut seen = Vec::new();
+    let (mut seen, mut found) = (Vec::new(), Compared::default());
     for (at, record) in witness.chain.placed() {
-        if !party.keys.is_empty() && !party.keys.iter().any(|keys| keys.contains(&record.peer)) {
+        if !(is_anyone || party.has_key(record) || is_named(record)) {
             continue;
         }
         match places.get(record.run()) {
             Some((place, own)) => {
-                agree(own, record).map_err(|what| fault(record, what))?;
+                let is_excused = agree(own, record).map_err(|what| fault(record, what))?;
+                found.runs += 1;
+                found.excused += usize::from(is_excused);
+                found.interrupted += usize::from(is_interrupted(own) || is_interrupted(record));
                 seen.push((at, *place, record));
             }
             None if record.both_signed || record.both_began => {
@@ -78,11 +116,16 @@ fn check(party: Party<'_>, witness: Party<'_>) -> Result<usize> {
         }
     }
     heads(party, witness, &seen).map_err(|(record, what)| fault(record, what))?;
-    Ok(seen.len())
+    Ok(found)
 }
 
-/// Whether two records of a run are of the same run: the common parts are the same, whoever signed them.
-fn agree(own: &Record, shown: &Record) -> std::result::Result<(), String> {
+fn is_interrupted(record: &Record) -> bool {
+    record.outcome() == "interrupted"
+}
+
+/// Whether two records of a run are of the same run: the common parts are the same, whoever signed them. True if one
+/// of them may lack the signatures of the end that the other has.
+fn agree(own: &Record, shown: &Record) -> std::result::Result<bool, String> {
     if own.side != shown.side.other() {
         return Err("both records are of the same side".into());
     }
@@ -100,13 +143,16 @@ fn agree(own: &Record, shown: &Record) -> std::result::Result<(), String> {
     if left != right {
         return Err("its common parts differ: one side changed its record".into());
     }
-    let lost = |one: &Record, other: &Record| {
-        let excused = one.outcome() == "interrupted" || one.outcome().starts_with("not signed by");
-        other.both_signed && !one.both_signed && !excused
+    // The service signs the end last: what it has both signatures of, the client may have lost, and never the converse.
+    let may_lack = |one: &Record| {
+        let is_unsigned = one.side == Side::Client && one.outcome().starts_with("not signed by");
+        is_interrupted(one) || is_unsigned
     };
-    match lost(own, shown) || lost(shown, own) {
-        true => Err("both sides signed it, and one record says that it came to no end".into()),
-        false => Ok(()),
+    match [(own, shown), (shown, own)].into_iter().find(|(one, other)| other.both_signed && !one.both_signed)
+    {
+        Some((one, _)) if may_lack(one) => Ok(true),
+        Some(_) => Err("both sides signed it, and one record says that it came to no end".into()),
+        None => Ok(false),
     }
 }
 

@@ -197,7 +197,7 @@ function runs({ runs: all, service: { now } }) {
     return [one.run, [
       at(one.began, now), one.peer, one.job,
       { text: state, tone: TONES[state] || "", small: state === "failed" ? one.words : "" },
-      one.asker_keys === null ? "" : `${count(one.asker_keys)} / ${count(one.service_keys)}`,
+      one.client_keys === null ? "" : `${count(one.client_keys)} / ${count(one.service_keys)}`,
       narrow(bytes(moved)), narrow(duration(one.milliseconds)), mono(one.run),
     ]];
   });

@@ -7,10 +7,12 @@ use tacit::{Security, security_name};
 /// What the policy allows, in sentences, one a line.
 pub fn explain(policy: &Policy) -> Vec<String> {
     let mut lines = vec![format!(
-        "the service listens at {} and serves at most {} requests at once, {} of one peer",
+        "{} listens at {} and serves at most {} requests at once, {} of one client; a run may take {} s in all",
+        service(policy),
         tacit::net::shown(&policy.listen),
         policy.concurrency,
-        policy.concurrency_per_peer
+        policy.concurrency_per_peer,
+        policy.whole_run_seconds
     )];
     for (label, peer) in &policy.peers {
         let jobs: Vec<&str> =
@@ -33,10 +35,21 @@ pub fn explain(policy: &Policy) -> Vec<String> {
         lines.extend(reason_words(name, &job.gate));
     }
     for (name, lookup) in &policy.lookups {
-        lines.extend(lookup_words(name, lookup));
+        lines.extend(lookup_words(policy, name, lookup));
         lines.extend(reason_words(name, &lookup.gate));
     }
     lines
+}
+
+/// The service by its name and role, as terms and records have it.
+fn service(policy: &Policy) -> String {
+    format!("{} (service)", tacit::net::shown(&policy.name))
+}
+
+/// The clients of a job, of which one takes part in a run.
+fn client(gate: &Gate) -> String {
+    let each: Vec<String> = gate.allow.iter().map(|label| format!("{label} (client)")).collect();
+    each.join(" or ")
 }
 
 /// What a job is for, and the contract that it rests on.
@@ -62,7 +75,8 @@ fn gate_words(gate: &Gate) -> String {
     )
 }
 
-fn lookup_words(name: &str, lookup: &Lookup) -> [String; 2] {
+fn lookup_words(policy: &Policy, name: &str, lookup: &Lookup) -> [String; 2] {
+    let client = client(&lookup.gate);
     [
         format!(
             "job {name} answers lookups in the publication of {}; {}",
@@ -70,17 +84,18 @@ fn lookup_words(name: &str, lookup: &Lookup) -> [String; 2] {
             gate_words(&lookup.gate)
         ),
         format!(
-            "  {name}: a run may make {}, and each peer {} over the lifetime of the publication's key; the peer \
-             learns which of its own keys are published, and we how many it asks for (malicious)",
+            "  {name}: a run may make {}, and each client {} over the lifetime of the publication's key; {client} learns \
+             which of its own keys are published, and {} how many it asks for (malicious)",
             plural(lookup.max_queries, "query", "queries"),
-            lookup.queries_in_total
+            lookup.queries_in_total,
+            service(policy)
         ),
     ]
 }
 
 fn source_words(name: &str, source: &Source) -> String {
     format!(
-        "{name} is {}, with the key {}; of it each peer may learn {} rows in all, and get {} in all",
+        "{name} is {}, with the key {}; of it each client may learn {} rows in all, and get {} in all",
         tacit::net::shown(&tacit::data::place::shown(&source.input).to_string_lossy()),
         source.key.columns.join(" and "),
         source.rows_in_total,
@@ -94,10 +109,11 @@ fn plural(count: u64, one: &str, many: &str) -> String {
 
 fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
     let Some(source) = policy.sources.get(&job.source) else { return Vec::new() };
+    let (service, client) = (service(policy), client(&job.gate));
     let mut lines =
         vec![format!("job {name} is an intersection with {}; {}", job.source, gate_words(&job.gate))];
     lines.push(format!(
-        "  {name}: the peer must say that it has {} to {} distinct keys{}",
+        "  {name}: {client} must have {} to {} distinct keys, by its own word{}",
         job.min_peer_keys,
         job.max_peer_keys,
         if job.post_quantum { ", and everything has to hold against a quantum computer" } else { "" }
@@ -107,37 +123,41 @@ fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
             continue;
         }
         let run = job.run(source, reveal, learns, &job.give);
-        let words = result_words(reveal, job);
+        let other = if learns == Learns::Me { &client } else { &service };
+        let other = if learns == Learns::Both { "the other side" } else { other.as_str() };
+        let words = result_words(reveal, job, (service.as_str(), client.as_str()), other);
         let level = security_name(run.security);
         let guard = match run.security {
             Security::Malicious => "",
-            Security::SemiHonest => ": if the peer deviates from the protocol, nothing is promised",
+            Security::SemiHonest => ": if the other side deviates from the protocol, nothing is promised",
         };
         lines.push(match learns {
-            Learns::Me => format!("  {name}: we may get {words}, the peer nothing ({level}{guard})"),
-            Learns::Peer => format!("  {name}: the peer may get {words}, we nothing ({level}{guard})"),
-            Learns::Both => format!("  {name}: both may get {words} ({level}{guard})"),
+            Learns::Me => format!("  {name}: {service} may get {words}, {client} nothing ({level}{guard})"),
+            Learns::Peer => format!("  {name}: {client} may get {words}, {service} nothing ({level}{guard})"),
+            Learns::Both => {
+                format!("  {name}: {service} and {client} may both get {words} ({level}{guard})")
+            }
         });
     }
     lines
 }
 
-fn result_words(reveal: &Reveal, job: &Job) -> String {
+fn result_words(reveal: &Reveal, job: &Job, (service, client): (&str, &str), other: &str) -> String {
     let withheld = match (reveal.is_aggregate(), job.min_matches) {
         (false, _) | (_, 0) => String::new(),
         (true, least) => format!(" unless fewer than {least} keys count"),
     };
     let words = match reveal {
-        Reveal::Rows => "which of its own keys the other side has too".to_owned(),
+        Reveal::Rows => format!("which of its own keys {other} has too"),
         Reveal::Payload(columns) => {
-            let ours = format!("of our columns {}", job.give.join(", "));
-            let theirs = format!("of the peer's columns {}", columns.join(", "));
+            let ours = format!("columns of {service}: {}", job.give.join(", "));
+            let theirs = format!("columns of {client}: {}", columns.join(", "));
             let which = match (job.give.is_empty(), columns.is_empty()) {
-                (false, false) => format!("{ours}, and {theirs}"),
+                (false, false) => format!("{ours}; {theirs}"),
                 (false, true) => ours,
                 _ => theirs,
             };
-            format!("which of its own keys the other side has too, with what the rows hold there ({which})")
+            format!("which of its own keys {other} has too, with what the rows hold there ({which})")
         }
         Reveal::Count => "how many keys are common".to_owned(),
         other => match other.column() {

@@ -1,8 +1,9 @@
 //! Services that offer something else than what was asked for, and users who do not look.
 
-use super::{Ask, Floor, ToOwner, agreement, ask};
+use super::{Ask, Floor, ToOwner, agreement, ask, list};
 use crate::json::hex;
-use crate::terms::Offer;
+use crate::listed::Listed;
+use crate::terms::{Left, Offer};
 use crate::tests::{id, offer};
 use crate::wire::{self, Message};
 use tacit::Security;
@@ -42,6 +43,51 @@ fn offered(request: &Ask, change: impl FnOnce(&mut Offer) + Send + 'static) -> t
         thread.join().unwrap();
     }
     got
+}
+
+/// A service that lists jobs without end, each with as much text as a message holds.
+#[test]
+fn a_list_of_jobs_is_bounded_in_bytes() {
+    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let by = |agreement, own: &Identity, peer: &Identity| {
+        Options::new(agreement, Protection::Tls(Tls::pinned(own, peer.public()).unwrap()))
+    };
+    let service = by(wire::agreement("service", "client"), &alice, &bob);
+    let thread = std::thread::spawn(move || {
+        let mut session: Session = listener.accept(&service).unwrap();
+        wire::receive(session.channel(), wire::PROMPT).unwrap();
+        let job = Listed {
+            job: "match".into(),
+            reveal: vec!["rows".into()],
+            result: vec!["client".into()],
+            gives: Vec::new(),
+            key_columns: 1,
+            key_types: "text".into(),
+            min_peer_keys: 0,
+            max_peer_keys: 1,
+            runs_a_day: 1,
+            left: Left { runs_today: 1, rows: 1, aggregates: 0 },
+            hours: Vec::new(),
+            purpose: Some("x".repeat(15_000)),
+            agreement: None,
+            expires: None,
+            refused: None,
+        };
+        // 30 MB, fewer than the most jobs.
+        for count in 0..2_000u64 {
+            if wire::send(session.channel(), &Message::Listed(Box::new(job.clone()))).is_err() {
+                return count;
+            }
+        }
+        let _ = wire::send(session.channel(), &Message::Listing(2_000));
+        let _ = wire::receive(session.channel(), wire::PROMPT);
+        2_000
+    });
+    let session = net::connect(&address, &by(agreement(), &bob, &alice)).unwrap();
+    assert!(list(session).is_err());
+    thread.join().unwrap();
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Visit<'_> {
             detail("answered", &self.run, format!("{queries} queries"));
             let wall = start.elapsed();
             let theirs = play::close(session, Side::Service, &mut begun, None, &peer);
-            Ok(Fate { wall, stats: session.stats(), result: None, theirs })
+            Ok(Fate { wall, stats: session.stats(), result: None, theirs, kept: Ok(()) })
         });
         self.conclude(begun, answered)
     }

@@ -487,6 +487,29 @@ fn a_caller_whose_work_panics_ends_nothing_else() {
     assert_eq!(count("one caller's work ended: internal fault at "), 1);
 }
 
+/// As many callers as there are places, who say nothing: the party's own driver is served meanwhile, and the log has
+/// a line for each time that their number has doubled.
+#[test]
+fn callers_that_say_nothing_keep_nobody_away() {
+    let house = House::new();
+    let cluster = house.sides[0].cluster.clone();
+    let silent: Vec<_> = (0..400).map(|_| std::net::TcpStream::connect(&cluster).unwrap()).collect();
+    let ours = keys(0..300);
+    let start = Instant::now();
+    let planned = house.plans("mine", [&ours, &ours], Learns::Both, PATIENCE);
+    // Sooner than the silent ones' time is over.
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(planned[0].ran(&cluster, 0).is_ok());
+    drop(silent);
+    let (told, start) =
+        (|| house.said(0).into_iter().filter(|line| line.contains("showed no token")), Instant::now());
+    while !told().any(|line| line.starts_with("256 callers")) {
+        assert!(start.elapsed() < PATIENCE, "{:?}", house.said(0));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(told().count(), 9, "{:?}", told().collect::<Vec<_>>());
+}
+
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

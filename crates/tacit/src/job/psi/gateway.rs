@@ -103,7 +103,7 @@ struct House {
     stopping: Arc<AtomicBool>,
     jobs: Mutex<BTreeMap<String, Arc<Job>>>,
     /// Connections of the cluster that have not shown a token yet.
-    unknown: Mutex<usize>,
+    unknown: Mutex<local::Waiting>,
 }
 
 /// A gateway that runs until it is stopped or dropped.

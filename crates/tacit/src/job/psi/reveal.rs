@@ -5,6 +5,7 @@ use super::each::Total;
 use super::shared::{Found, Statistic};
 use crate::catalogue::VOLE;
 use crate::{Error, Result};
+use std::borrow::Cow;
 use tacit_data::keys;
 use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
@@ -281,15 +282,15 @@ impl Revealed {
     }
 
     /// Which of our `own` keys match, ascending; nothing where single keys are not revealed to us. Found out
-    /// in a time that the number of matches does not change.
-    pub fn matches(&mut self, own: usize) -> Option<Vec<u32>> {
+    /// in a time that the number of matches does not change, which copying them would.
+    pub fn matches(&mut self, own: usize) -> Option<Cow<'_, [u32]>> {
         match self {
-            Revealed::Rows(outcome, _) => outcome.matches.clone(),
+            Revealed::Rows(outcome, _) => outcome.matches.as_deref().map(Cow::Borrowed),
             Revealed::Payload(gained) => {
                 let received = gained.received.as_ref()?;
                 Some(received.matches.iter().map(|found| found.element).collect())
             }
-            Revealed::Kept(collected) => collected.matches(own),
+            Revealed::Kept(collected) => collected.matches(own).map(Cow::Owned),
             Revealed::Aggregate(_) | Revealed::Statistic(..) | Revealed::Total(..) => None,
         }
     }

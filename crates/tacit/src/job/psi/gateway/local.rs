@@ -5,7 +5,8 @@ use super::state::{State, folder_of};
 use super::words::{Asked, Reply, Request, Terms, hear, refuse, take, turned_away};
 use super::{House, lock, peer, serve_aside};
 use crate::{Error, Result};
-use std::net::{TcpListener, TcpStream};
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tacit_crypto::fence::fenced;
@@ -24,22 +25,16 @@ pub(super) fn receive(house: &Arc<House>, port: &TcpListener) {
         if house.is_stopping() {
             return;
         }
-        let Ok((stream, _)) = come else {
+        let Ok((stream, from)) = come else {
             // The process may have too many files open for a moment.
             std::thread::sleep(Duration::from_millis(20));
             continue;
         };
-        {
-            let mut unknown = lock(&house.unknown);
-            if *unknown >= UNKNOWN {
-                continue;
-            }
-            *unknown += 1;
-        }
+        let Ok(held) = stream.try_clone() else { continue };
+        let place = Unknown { house: house.clone(), number: lock(&house.unknown).take(from.ip(), held) };
         let theirs = house.clone();
-        let place = Unknown(house.clone());
         let started = serve_aside("tacit-task", &house.lines, move || {
-            if let Err(error) = serve(&theirs, stream, place) {
+            if let Err(error) = serve(&theirs, stream, from.ip(), place) {
                 theirs.say(&format!("a caller of the cluster: {error}"));
             }
         });
@@ -49,16 +44,69 @@ pub(super) fn receive(house: &Arc<House>, port: &TcpListener) {
     }
 }
 
-/// The place of a caller that has not shown a token yet; it comes back when this is dropped.
-struct Unknown(Arc<House>);
+/// Callers that have not shown a token yet, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Waiting {
+    callers: VecDeque<Caller>,
+    next: u64,
+    /// Callers so far that came to nothing before they had shown a token.
+    failed: u64,
+}
 
-impl Drop for Unknown {
-    fn drop(&mut self) {
-        *lock(&self.0.unknown) -= 1;
+struct Caller {
+    number: u64,
+    from: IpAddr,
+    stream: TcpStream,
+}
+
+impl Waiting {
+    /// Takes a caller in, and returns its number. Where all places are taken, the oldest caller of the address that
+    /// holds most of them makes room: nobody keeps others away by saying nothing.
+    fn take(&mut self, from: IpAddr, stream: TcpStream) -> u64 {
+        if self.callers.len() >= UNKNOWN {
+            let mut held: HashMap<IpAddr, usize> = HashMap::new();
+            self.callers.iter().for_each(|caller| *held.entry(caller.from).or_default() += 1);
+            let most = held.values().copied().max().unwrap_or(0);
+            let oldest = self.callers.iter().position(|caller| held.get(&caller.from) == Some(&most));
+            if let Some(caller) = oldest.and_then(|at| self.callers.remove(at)) {
+                // One that is gone already needs no closing.
+                let _ = caller.stream.shutdown(Shutdown::Both);
+            }
+        }
+        self.next += 1;
+        self.callers.push_back(Caller { number: self.next, from, stream });
+        self.next
     }
 }
 
-fn serve(house: &Arc<House>, stream: TcpStream, place: Unknown) -> Result<()> {
+/// The place of a caller that has not shown a token yet; it comes back when this is dropped.
+struct Unknown {
+    house: Arc<House>,
+    number: u64,
+}
+
+impl Drop for Unknown {
+    fn drop(&mut self) {
+        lock(&self.house.unknown).callers.retain(|caller| caller.number != self.number);
+    }
+}
+
+/// Counts a caller that showed no token; a line is written when their number has doubled.
+fn failed(house: &House, from: IpAddr, error: &Error) {
+    let count = {
+        let mut unknown = lock(&house.unknown);
+        unknown.failed += 1;
+        unknown.failed
+    };
+    if count.is_power_of_two() {
+        let callers = if count == 1 { "caller" } else { "callers" };
+        house.say(&format!(
+            "{count} {callers} of the cluster so far showed no token; the last from {from}: {error}"
+        ));
+    }
+}
+
+fn serve(house: &Arc<House>, stream: TcpStream, from: IpAddr, place: Unknown) -> Result<()> {
     let limits = Limits { read: SHOWING, idle: SHOWING, ..Limits::default() };
     let opened =
         TcpLink::new(stream).and_then(|link| house.tls.open(Box::new(link), Instant::now() + SHOWING));
@@ -72,7 +120,13 @@ fn serve(house: &Arc<House>, stream: TcpStream, place: Unknown) -> Result<()> {
         hear(&mut channel, &house.token).map(|(request, asked)| (channel, request, asked))
     });
     drop(place);
-    let (mut channel, request, asked) = heard?;
+    let (mut channel, request, asked) = match heard {
+        Ok(heard) => heard,
+        Err(error) => {
+            failed(house, from, &error);
+            return Ok(());
+        }
+    };
     let reply = match request {
         Request::Open { label, terms } => open(house, &mut channel, &label, terms),
         Request::Status { label } => known(house, &label).and_then(|job| job.status()),
