@@ -7,7 +7,8 @@ use tacit::{Security, security_name};
 /// What the policy allows, in sentences, one a line.
 pub fn explain(policy: &Policy) -> Vec<String> {
     let mut lines = vec![format!(
-        "the service listens at {} and serves at most {} requests at once, {} of one peer",
+        "the service {} {} and serves at most {} requests at once, {} of one peer",
+        if policy.is_via { "waits at the relay" } else { "listens at" },
         tacit::net::shown(&policy.listen),
         policy.concurrency,
         policy.concurrency_per_peer
