@@ -16,7 +16,7 @@ rm -rf "$dist"
 mkdir -p "$dist/tacit"
 install -m 755 "target/$target/$profile/tacit" "$dist/tacit/tacit"
 strip "$dist/tacit/tacit"
-install -m 644 LICENSE-APACHE LICENSE-MIT packaging/tacit.service packaging/Containerfile "$dist/tacit/"
+install -m 644 LICENSE-APACHE LICENSE-MIT packaging/tacit.service packaging/tacit-relay.service packaging/Containerfile "$dist/tacit/"
 
 if ldd "$dist/tacit/tacit" 2>/dev/null | grep -q '=>'; then
   echo "error: the binary asks for shared libraries" >&2

@@ -26,8 +26,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;")
 TIMED = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. \w+ <(\d+\.\d+)s>$")
 SLOWEST = 30
-# Many of these tests wait, so others run at the same time; those begin that take longest.
-LANES = 2
+# Many of these tests wait, so others run at the same time, from the moment that a binary is compiled; of those that
+# are ready the ones begin that take longest.
+LANES = 3
 FIRST = ["tacit-cli", "tacit-2pc", "tacit-psi", "tacit-ot", "tacit"]
 # It compares times with arithmetic.
 ALONE = ["tacit-net emulate"]
@@ -74,16 +75,15 @@ def start(command, env, **options):
     return subprocess.Popen(command, env=env, text=True, errors="replace", **options)
 
 
-def compile_tests(arguments, env):
-    """Compiles every test; returns the binaries, or none if something does not compile."""
+def compile_tests(arguments, env, ready):
+    """Compiles every test and hands each binary to `ready` when it is; false if something does not compile."""
     command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--message-format=json-render-diagnostics", *arguments]
     run = start(command, env, cwd=ROOT, stdout=subprocess.PIPE)
-    binaries = []
     for line in run.stdout:
         message = json.loads(line) if line.startswith("{") else {}
         if message.get("executable") and message["profile"]["test"]:
-            binaries.append(Binary(message))
-    return binaries if run.wait() == 0 else None
+            ready(Binary(message))
+    return run.wait() == 0
 
 
 def count(run, counts, name):
@@ -186,19 +186,59 @@ def environment(options):
     return env
 
 
-def rust_tests(options, binaries, env, counts):
-    """The test binaries, and the examples in the documentation."""
-    crates = options.crates or (PORTABLE_CRATES if options.portable else [])
-    wanted = [binary for binary in binaries if not crates or binary.crate in crates]
-    wanted.sort(key=lambda binary: FIRST.index(binary.crate) if binary.crate in FIRST else len(FIRST))
-    with ThreadPoolExecutor(1 if counts.live else LANES) as pool:
-        jobs = [pool.submit(run_binary, binary, env, counts, options.times) for binary in wanted if binary.name not in ALONE]
-        jobs.append(pool.submit(run_examples, options, env, counts))
-    for job in jobs:
-        job.result()
-    for binary in wanted:
-        if binary.name in ALONE:
-            run_binary(binary, env, counts, options.times)
+class Lanes:
+    """Runs test binaries, some at a time, those first that take longest; what needs the machine to itself at the end."""
+
+    def __init__(self, options, env, counts):
+        self.options, self.env, self.counts = options, env, counts
+        self.crates = options.crates or (PORTABLE_CRATES if options.portable else [])
+        self.waiting, self.alone, self.closed = [], [], False
+        self.changed = threading.Condition()
+        # What is timed runs when everything is compiled, and alone.
+        lanes = 1 if counts.live else LANES
+        self.threads = [threading.Thread(target=self.work) for _ in range(lanes)]
+        if not counts.live:
+            self.begin()
+
+    def begin(self):
+        for thread in self.threads:
+            thread.start()
+
+    def add(self, binary):
+        if self.crates and binary.crate not in self.crates:
+            return
+        with self.changed:
+            (self.alone if binary.name in ALONE else self.waiting).append(binary)
+            self.changed.notify()
+
+    def work(self):
+        while True:
+            with self.changed:
+                while not self.waiting and not self.closed:
+                    self.changed.wait()
+                if not self.waiting:
+                    return
+                rank = lambda binary: FIRST.index(binary.crate) if binary.crate in FIRST else len(FIRST)
+                binary = min(self.waiting, key=rank)
+                self.waiting.remove(binary)
+            run_binary(binary, self.env, self.counts, self.options.times)
+
+    def finish(self, compiled):
+        """Waits for all; nothing more is begun where not all was compiled."""
+        with self.changed:
+            self.closed = True
+            if not compiled:
+                self.waiting.clear()
+            self.changed.notify_all()
+        if self.counts.live and compiled:
+            self.begin()
+        if compiled:
+            run_examples(self.options, self.env, self.counts)
+        for thread in self.threads:
+            if thread.is_alive():
+                thread.join()
+        for binary in self.alone if compiled else []:
+            run_binary(binary, self.env, self.counts, self.options.times)
 
 
 def main():
@@ -217,20 +257,21 @@ def main():
     prepare = [sys.executable, ROOT / "scripts" / "test_python.py", "--prepare"]
     preparing = subprocess.Popen(prepare, cwd=ROOT, env=env, **quiet) if scripts else None
     begin = time.monotonic()
-    binaries = compile_tests(arguments_of(options), env)
+    lanes = Lanes(options, env, counts)
+    compiled = compile_tests(arguments_of(options), env, lanes.add)
     print(f"  compiled ({time.monotonic() - begin:.0f} s)", flush=True)
     if preparing:
         preparing.wait()
-    if binaries is None:
-        print("0 passed, 1 failed", flush=True)
-        return 1
     # What the scripts try is the command that was just built; they would build it with other features.
     command = ROOT / "target" / "debug" / "tacit"
     others_env = {"TACIT": str(command), **env} if command.exists() and not options.crates else env
     with ThreadPoolExecutor(1) as pool:
         # At the same time as cargo's tests, one at a time.
-        others = [] if alone else [pool.submit(python_test, script, others_env) for script in scripts]
-        rust_tests(options, binaries, env, counts)
+        others = [] if alone or not compiled else [pool.submit(python_test, script, others_env) for script in scripts]
+        lanes.finish(compiled)
+        if not compiled:
+            print("0 passed, 1 failed", flush=True)
+            return 1
         print(f"  ({time.monotonic() - begin:.0f} s)", flush=True)
         for passed, failed, said in (
             (python_test(script, others_env) for script in scripts) if alone else (other.result() for other in others)

@@ -154,6 +154,12 @@ pub enum Error {
         /// The TLS alert it sent.
         alert: String,
     },
+    /// Keys were to be exchanged by a code, and the two sides had different ones.
+    #[error(
+        "the codes differ: it was typed wrongly, or somebody else tried one. A code works once: make a new one and \
+         tell it again"
+    )]
+    WrongCode,
     /// TLS failed in another way.
     #[error("TLS: {0}")]
     Tls(String),
@@ -236,6 +242,7 @@ impl Error {
             | Error::Mismatch { .. }
             | Error::Role { .. }
             | Error::WrongPeer { .. }
+            | Error::WrongCode
             | Error::Refused { .. } => Fault::Peer,
             Error::Lost { .. }
             | Error::Tls(_)

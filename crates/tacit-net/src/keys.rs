@@ -27,7 +27,7 @@ pub const SIGNATURE: usize = 64;
 
 /// What is signed: the use's name, its length in front, and the message. TLS signs what begins with 64
 /// spaces; the length's eight bytes are none.
-fn signed_bytes(context: &str, message: &[u8]) -> Vec<u8> {
+pub(crate) fn signed_bytes(context: &str, message: &[u8]) -> Vec<u8> {
     [&(context.len() as u64).to_le_bytes(), context.as_bytes(), message].concat()
 }
 

@@ -125,7 +125,7 @@ impl<'a> Lobby<'a> {
     /// `start`.
     pub(crate) fn first(&mut self, start: Instant) -> Result<(Prepared, SessionId)> {
         let patience = self.desk.options.limits.accept;
-        let address = self.listener.local_addr()?.to_string();
+        let address = self.listener.place();
         let options = &self.desk.options;
         let mut vigil =
             Vigil::new(&options.observer, Party::First, options.protection.proof(), address, start, patience);
@@ -261,8 +261,12 @@ impl<'a> Lobby<'a> {
     /// Waits for a connection or a report.
     fn sleep(&mut self, pause: Duration) -> Result<()> {
         let Lobby { listener, woken, .. } = self;
-        let mut fds = [PollFd::new(listener.socket(), PollFlags::IN), PollFd::new(&woken.0, PollFlags::IN)];
+        let door = listener.descriptor();
+        let mut fds = [PollFd::new(&door, PollFlags::IN), PollFd::new(&woken.0, PollFlags::IN)];
         poll_until(&mut fds, pause)?;
+        if fds[0].revents().contains(PollFlags::IN) {
+            listener.noted()?;
+        }
         if fds[1].revents().contains(PollFlags::IN) {
             self.woken.clear()?;
         }
@@ -272,7 +276,7 @@ impl<'a> Lobby<'a> {
     /// Takes the connections that wait at the port.
     fn receive_all(&mut self) -> Result<()> {
         for _ in 0..PLACES {
-            match self.listener.socket().accept() {
+            match self.listener.take() {
                 Ok((stream, from)) => {
                     self.failures = 0;
                     self.receive(stream, from.ip().to_canonical());

@@ -5,6 +5,7 @@ use crate::certificate::Certified;
 use crate::emulate::Pace;
 use crate::handshake;
 use crate::lobby::Lobby;
+use crate::meeting::{Calls, Part, Relay};
 use crate::proxy::{self, Answer};
 use crate::setup::{Listener, Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
@@ -176,8 +177,23 @@ pub fn listen(address: &str, options: &Options) -> Result<Session> {
 /// A name that is not found is looked up again, and a connection that ends before the listener greeted is
 /// made again, until that deadline.
 pub fn connect(address: &str, options: &Options) -> Result<Session> {
+    by(Caller::new(address, options)?, options)
+}
+
+/// Calls a service that waits at the relay of the `options`, and opens a session with it.
+pub fn call(options: &Options) -> Result<Session> {
+    through(options, None)
+}
+
+/// Opens a session by the relay of the `options`, over `stream` first if there is one already.
+fn through(options: &Options, stream: Option<TcpStream>) -> Result<Session> {
+    let address = options.via.as_deref().unwrap_or_default();
+    let relay = Relay::new(address, options)?;
+    by(Caller { relay: Some((relay, stream)), ..Caller::to(address, options, Vec::new()) }, options)
+}
+
+fn by(mut caller: Caller<'_>, options: &Options) -> Result<Session> {
     let terms = options.terms()?;
-    let mut caller = Caller::new(address, options)?;
     let (Prepared { channel, tls, .. }, id) =
         caller.call(|Prepared { channel, binding, .. }| handshake::open(channel, &terms, binding))?;
     let mut channels = vec![channel];
@@ -187,6 +203,30 @@ pub fn connect(address: &str, options: &Options) -> Result<Session> {
         channels.push(channel);
     }
     Ok(Session::opened(channels, id, tls, options))
+}
+
+/// Meets the peer at the relay of the `options` and opens a session with it: which side listens is settled
+/// there. Both sides must name a relay, and the same one.
+pub fn meet(options: &Options) -> Result<Session> {
+    let start = Instant::now();
+    let (relay, (stream, party)) = at_relay(Part::Either, options, start)?;
+    match party {
+        Party::First => {
+            let calls = Calls::with(relay, stream)?;
+            Listener::of_calls(calls)?.accept_since(start, options)
+        }
+        Party::Second => through(options, Some(stream)),
+    }
+}
+
+/// A connection to the peer by the relay of the `options`.
+fn at_relay(part: Part, options: &Options, start: Instant) -> Result<(Relay, (TcpStream, Party))> {
+    let address = options.via.as_deref().unwrap_or_default();
+    let relay = Relay::new(address, options)?;
+    let patience = options.limits.connect;
+    let mut vigil = vigil(options, Party::Second, relay.address(), start, Some(patience));
+    let met = relay.meet(part, Some(later(start, patience)), &mut |obstacle| vigil.go_on(obstacle))?;
+    Ok((relay, met))
 }
 
 /// Whether every address that `address` stands for is this machine's loopback. A name is looked up until
@@ -212,6 +252,8 @@ struct Caller<'a> {
     address: &'a str,
     options: &'a Options,
     targets: Vec<SocketAddr>,
+    /// The relay in the place of these, and a connection that it has made already.
+    relay: Option<(Relay, Option<TcpStream>)>,
     pace: SharedPace,
     deadline: Instant,
     /// Whether somebody listens at the address.
@@ -230,8 +272,16 @@ impl<'a> Caller<'a> {
         // Behind a proxy it is the proxy that looks the name up.
         let first = options.proxy.as_deref().unwrap_or(address);
         let targets = resolve(first, patience, &mut |reason| vigil.go_on(Some(reason)))?;
+        drop(vigil);
+        Ok(Self::to(address, options, targets))
+    }
+
+    fn to(address: &'a str, options: &'a Options, targets: Vec<SocketAddr>) -> Self {
+        let (start, patience) = (Instant::now(), options.limits.connect);
+        let vigil = vigil(options, Party::Second, address, start, Some(patience));
         let pace = Arc::new(Mutex::new(Pace::new(options.link)));
-        Ok(Caller { address, options, targets, pace, deadline: later(start, patience), found: false, vigil })
+        let deadline = later(start, patience);
+        Caller { address, options, targets, relay: None, pace, deadline, found: false, vigil }
     }
 
     fn left(&self) -> Duration {
@@ -289,6 +339,14 @@ impl<'a> Caller<'a> {
     }
 
     fn dial(&mut self) -> Result<TcpStream> {
+        if let Some((relay, stream)) = &mut self.relay {
+            if let Some(stream) = stream.take() {
+                return Ok(stream);
+            }
+            let (deadline, vigil) = (self.deadline, &mut self.vigil);
+            let met = relay.meet(Part::Connecting, Some(deadline), &mut |obstacle| vigil.go_on(obstacle));
+            return Ok(met?.0);
+        }
         let mut pause = Pause::default();
         loop {
             self.options.cancel.check()?;

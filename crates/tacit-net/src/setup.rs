@@ -6,10 +6,12 @@ use crate::cancel::Cancel;
 use crate::emulate::LinkModel;
 use crate::handshake::Agreement;
 use crate::link::Link;
+use crate::meeting::{Calls, Relay};
 use crate::tcp::{ShapedLink, SharedPace, TcpLink};
 use crate::tls::{Negotiated, Tls};
 use crate::waiting::Observer;
 use crate::{Channel, Error, Limits, Party, Result, SessionId};
+use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -54,6 +56,9 @@ pub struct Options {
     /// An HTTP proxy, as `HOST:PORT`, that a connecting party asks for a tunnel to the listener; none unless
     /// said otherwise. It sees the listener's address, and of the rest what anybody on the way sees.
     pub proxy: Option<String>,
+    /// A relay, as `HOST:PORT`, where the sides meet instead of at the listener's address; none unless said
+    /// otherwise. See [`meeting`](crate::meeting).
+    pub via: Option<String>,
 }
 
 impl Options {
@@ -68,6 +73,7 @@ impl Options {
             observer: Observer::default(),
             cancel: Cancel::default(),
             proxy: None,
+            via: None,
         }
     }
 
@@ -81,10 +87,15 @@ impl Options {
     }
 }
 
-/// A port that waits for its peer.
+/// A port that waits for its peer, or a place at a relay where it comes.
 pub struct Listener {
-    socket: TcpListener,
+    door: Door,
     address: String,
+}
+
+enum Door {
+    Port(TcpListener),
+    Relay(Calls),
 }
 
 impl Listener {
@@ -94,25 +105,35 @@ impl Listener {
     }
 
     pub(crate) fn bind_at(address: &str, targets: &[SocketAddr]) -> Result<Self> {
-        let socket = TcpListener::bind(targets).map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => Error::AddressInUse { address: address.to_owned() },
-            ErrorKind::PermissionDenied => Error::Address {
-                address: address.to_owned(),
-                reason: "no permission to listen there; use a port above 1023".to_owned(),
-            },
-            ErrorKind::AddrNotAvailable => Error::Address {
-                address: address.to_owned(),
-                reason: "no interface of this machine has that address".to_owned(),
-            },
-            _ => Error::Io(error),
-        })?;
-        socket.set_nonblocking(true)?;
-        Ok(Listener { socket, address: address.to_owned() })
+        let socket = bound_at(address, targets)?;
+        Ok(Listener { door: Door::Port(socket), address: address.to_owned() })
     }
 
-    /// Where it really listens.
+    /// Waits at the relay of the `options` for whoever wants the key that these prove, several at once.
+    pub fn at_relay(options: &Options) -> Result<Self> {
+        let address = options.via.as_deref().unwrap_or_default();
+        Self::of_calls(Calls::at(Relay::new(address, options)?, true)?)
+    }
+
+    pub(crate) fn of_calls(calls: Calls) -> Result<Self> {
+        let address = calls.address().to_owned();
+        Ok(Listener { door: Door::Relay(calls), address })
+    }
+
+    /// Where it really listens; nowhere if it waits at a relay.
     pub fn local_addr(&self) -> Result<SocketAddr> {
-        Ok(self.socket.local_addr()?)
+        match &self.door {
+            Door::Port(socket) => Ok(socket.local_addr()?),
+            Door::Relay(_) => Err(Error::Usage("who waits at a relay listens nowhere".to_owned())),
+        }
+    }
+
+    /// Where it listens, or by which relay it is reached.
+    pub fn place(&self) -> String {
+        match self.local_addr() {
+            Ok(address) => address.to_string(),
+            Err(_) => format!("the relay {}", self.address),
+        }
     }
 
     /// The address as it was given.
@@ -120,9 +141,51 @@ impl Listener {
         &self.address
     }
 
-    pub(crate) fn socket(&self) -> &TcpListener {
-        &self.socket
+    /// A connection that has come, or `WouldBlock`.
+    pub(crate) fn take(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
+        match &self.door {
+            Door::Port(socket) => socket.accept(),
+            Door::Relay(calls) => calls.accept(),
+        }
     }
+
+    /// What shows that a connection has come.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        match &self.door {
+            Door::Port(socket) => socket.as_fd(),
+            Door::Relay(calls) => calls.woken().0.as_fd(),
+        }
+    }
+
+    /// Takes note of what the descriptor showed.
+    pub(crate) fn noted(&self) -> Result<()> {
+        match &self.door {
+            Door::Port(_) => Ok(()),
+            Door::Relay(calls) => Ok(calls.woken().clear()?),
+        }
+    }
+}
+
+/// A port at `address` that does not block.
+pub(crate) fn bound(address: &str) -> Result<TcpListener> {
+    bound_at(address, &resolve(address, Duration::ZERO, &mut |_| ())?)
+}
+
+fn bound_at(address: &str, targets: &[SocketAddr]) -> Result<TcpListener> {
+    let socket = TcpListener::bind(targets).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => Error::AddressInUse { address: address.to_owned() },
+        ErrorKind::PermissionDenied => Error::Address {
+            address: address.to_owned(),
+            reason: "no permission to listen there; use a port above 1023".to_owned(),
+        },
+        ErrorKind::AddrNotAvailable => Error::Address {
+            address: address.to_owned(),
+            reason: "no interface of this machine has that address".to_owned(),
+        },
+        _ => Error::Io(error),
+    })?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 pub(crate) fn later(start: Instant, patience: Duration) -> Instant {

@@ -6,9 +6,9 @@
 
 use crate::certificate::{self, Certified, certificates, provider, tls_error};
 use crate::error::printable;
-use crate::keys::{Identity, PublicKey, key_error};
+use crate::keys::{Identity, PublicKey, SIGNATURE, key_error, signed_bytes};
 use crate::link::{Arrival, Interest, Link};
-use crate::{Error, Party, Result};
+use crate::{Error, Party, Result, meeting};
 use rustix::fd::BorrowedFd;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
@@ -89,6 +89,25 @@ impl Tls {
         let key = any_eddsa_type(&PrivatePkcs8KeyDer::from(der.as_slice())).map_err(tls_error)?;
         let own = CertifiedKey::new(vec![CertificateDer::from(identity.public().spki())], key);
         Ok(Tls { own: Some(Arc::new(own)), trust, provider: Arc::new(provider()) })
+    }
+
+    /// The raw public key that this side proves and the fingerprints that it trusts; nothing with certificates.
+    pub(crate) fn raw_keys(&self) -> Option<(PublicKey, Vec<[u8; 16]>)> {
+        let own = PublicKey::from_spki(self.own.as_ref()?.cert.first()?)?;
+        Some(match &self.trust {
+            Trust::Pinned(peer) => (own, meeting::fingerprint_bytes(&peer.fingerprint()).into_iter().collect()),
+            Trust::OneOf(peers) => (own, meeting::wanted(peers)),
+            Trust::Authority { .. } | Trust::Anyone => return None,
+        })
+    }
+
+    /// As [`Identity::sign`](crate::Identity::sign), by the raw key that this side proves.
+    pub(crate) fn sign(&self, context: &str, message: &[u8]) -> Result<[u8; SIGNATURE]> {
+        let none = || Error::Usage("no raw key that signs".to_owned());
+        let own = self.own.as_ref().ok_or_else(none)?;
+        let signer = own.key.choose_scheme(&[SignatureScheme::ED25519]).ok_or_else(none)?;
+        let signature = signer.sign(&signed_bytes(context, message)).map_err(tls_error)?;
+        signature.try_into().map_err(|_| none())
     }
 
     /// Proves itself by the certificate chain and key in the PEM files `chain` and `key`, and accepts a peer

@@ -27,10 +27,10 @@ pub(crate) fn pair() -> std::io::Result<(Woken, Wake)> {
 
 impl Woken {
     /// Takes what woke us; called when there is something.
-    pub(crate) fn clear(&mut self) -> std::io::Result<()> {
+    pub(crate) fn clear(&self) -> std::io::Result<()> {
         let mut bytes = [0; 256];
         #[cfg(unix)]
-        std::io::Read::read(&mut self.0, &mut bytes)?;
+        std::io::Read::read(&mut &self.0, &mut bytes)?;
         #[cfg(not(unix))]
         self.0.recv(&mut bytes)?;
         Ok(())

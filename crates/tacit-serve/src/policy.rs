@@ -34,8 +34,10 @@ use toml::de::DeTable;
 pub struct Policy {
     /// What it is called in terms and records.
     pub name: String,
-    /// Where it listens.
+    /// Where it listens, or the relay at which it waits.
     pub listen: String,
+    /// Whether that is a relay.
+    pub is_via: bool,
     /// Its private key's file, which signs its records, and without certificates proves who it is.
     pub identity: PathBuf,
     /// Certificates in place of keys.
@@ -397,7 +399,16 @@ impl Policy {
 
 fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let version = section.wanted_number("version", 1..=1);
-    let listen = section.wanted_text("listen");
+    let via = section.text("via");
+    let listen = match &via {
+        None => section.wanted_text("listen").map(|listen| listen.value),
+        Some(via) => {
+            if let Some(listen) = section.text("listen") {
+                section.fault(listen.at, "`listen` and `via`: a service waits at a port or at a relay".to_owned());
+            }
+            Some(via.value.clone())
+        }
+    };
     let identity = section.wanted_text("identity");
     let name = name(section, identity.as_ref());
     let state = section.wanted_text("state");
@@ -466,7 +477,8 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     version?;
     Some(Policy {
         name,
-        listen: listen?.value,
+        listen: listen?,
+        is_via: via.is_some(),
         identity: folder.join(identity?.value),
         certificates,
         state: folder.join(state?.value),

@@ -86,11 +86,14 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     }
     let (now, counted) = (clock(), ledger.now(clock()));
     let unsigned = Unsigned::of(&policy.state.join("records"), now.day(), counted.day())?;
-    let listener = Listener::bind(&policy.listen)?;
     let cancel = Cancel::armed();
+    let listener = match policy.is_via {
+        false => Listener::bind(&policy.listen)?,
+        true => Listener::at_relay(&options(&policy, &identity, &cancel, &Observer::default())?)?,
+    };
     let started = format!(
         "listening at {}, {} jobs, {} peers",
-        listener.local_addr()?,
+        listener.place(),
         policy.gates().count(),
         policy.peers.len()
     );
@@ -179,6 +182,7 @@ fn options(policy: &Policy, identity: &Identity, cancel: &Cancel, door: &Observe
     options.limits = Limits { idle: IDLE, ..Limits::default() };
     options.cancel = cancel.clone();
     options.observer = door.clone();
+    options.via = policy.is_via.then(|| policy.listen.clone());
     Ok(options)
 }
 
@@ -206,7 +210,7 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
     let old = house.policy();
     let reloaded = Policy::load(path).map_err(|unfit| unfit.lines()).and_then(|policy| {
         let fixed = [
-            ("listen", policy.listen != old.listen),
+            ("listen", policy.listen != old.listen || policy.is_via != old.is_via),
             ("identity", policy.identity != old.identity),
             ("state", policy.state != old.state),
             ("authority", policy.certificates.is_some() != old.certificates.is_some()),

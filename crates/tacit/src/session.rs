@@ -25,6 +25,10 @@ use tacit_store::pool::{Header, PoolKey};
 enum Endpoint {
     Listen(String),
     Connect(String),
+    /// At a relay, whichever side listens there.
+    Meet(String),
+    /// A service that waits at a relay.
+    Call(String),
 }
 
 /// How to reach the peer and what to hold against it. Every job opens a connection of its own, on which both
@@ -53,6 +57,17 @@ impl Session {
     /// The side that connects to `address`; it keeps trying until the connect deadline.
     pub fn connect(address: &str) -> Self {
         Self::new(Endpoint::Connect(address.to_owned()))
+    }
+
+    /// The side that meets the peer at the relay `address`, where both sides call: for two that cannot reach each
+    /// other. Both must have keys; see [`tacit_net::meeting`].
+    pub fn meet(address: &str) -> Self {
+        Self::new(Endpoint::Meet(address.to_owned()))
+    }
+
+    /// The side that calls a service which waits at the relay `address`.
+    pub fn call(address: &str) -> Self {
+        Self::new(Endpoint::Call(address.to_owned()))
     }
 
     fn new(endpoint: Endpoint) -> Self {
@@ -99,7 +114,10 @@ impl Session {
     /// machine; a name that is not found is looked up again until the connect deadline of the
     /// [`limits`](Self::limits) set before.
     pub fn plaintext(self) -> Result<Self> {
-        let (Endpoint::Listen(address) | Endpoint::Connect(address)) = &self.endpoint;
+        let (Endpoint::Listen(address) | Endpoint::Connect(address)) = &self.endpoint else {
+            let what = "a relay is somebody else's machine: give both sides' keys".to_owned();
+            return Err(Error::Parameter { name: "insecure-plaintext", what });
+        };
         if !tacit_net::is_loopback(address, self.limits.connect)? {
             let what =
                 format!("{address} is beyond this machine, where anybody may read and change what passes");
@@ -370,6 +388,8 @@ impl Session {
         Ok(match &self.endpoint {
             Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
             Endpoint::Connect(address) => tacit_net::connect(address, &options)?,
+            Endpoint::Meet(_) => tacit_net::meet(&options)?,
+            Endpoint::Call(_) => tacit_net::call(&options)?,
         })
     }
 
@@ -384,6 +404,10 @@ impl Session {
         options.observer = self.observer.clone();
         options.cancel = self.cancel.clone();
         options.proxy = self.proxy.clone();
+        options.via = match &self.endpoint {
+            Endpoint::Meet(address) | Endpoint::Call(address) => Some(address.clone()),
+            Endpoint::Listen(_) | Endpoint::Connect(_) => None,
+        };
         Ok(options)
     }
 
@@ -402,6 +426,10 @@ impl Session {
         Ok(match &self.endpoint {
             Endpoint::Listen(address) => (Some(address.clone()), None, options),
             Endpoint::Connect(address) => (None, Some(address.clone()), options),
+            Endpoint::Meet(_) | Endpoint::Call(_) => {
+                let what = "gateways do not meet at a relay: one of them must be reached, by a port or a tunnel";
+                return Err(Error::Parameter { name: "via", what: what.into() });
+            }
         })
     }
 }

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Options of which a run takes one: any of them on the command line hides the others of the file.
 const ALTERNATIVES: &[&[&str]] =
-    &[&["listen", "connect"], &["identity", "insecure-plaintext"], &["peer", "insecure-plaintext"]];
+    &[&["listen", "connect", "via"], &["identity", "insecure-plaintext"], &["peer", "insecure-plaintext"]];
 
 /// The arguments of a run, and which of them a file gave.
 pub(crate) struct Merged {

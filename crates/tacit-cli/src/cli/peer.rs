@@ -30,6 +30,12 @@ pub(crate) struct PeerArgs {
     /// Connects to the peer's address; keeps trying until the connect timeout
     #[arg(long, value_name = "ADDR")]
     connect: Option<String>,
+    /// Meets the peer at this relay, HOST:PORT, where both sides call: for two behind firewalls
+    #[arg(long, value_name = "RELAY", conflicts_with_all = ["listen", "connect", "insecure_plaintext", "authority"])]
+    via: Option<String>,
+    /// The HTTP proxy, as HOST:PORT, that leads to the peer or the relay (method CONNECT)
+    #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
+    proxy: Option<String>,
     /// Our private key, from `tacit keygen`
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
@@ -88,7 +94,7 @@ impl PeerArgs {
 
     /// Whether a peer was named at all.
     pub(crate) fn is_given(&self) -> bool {
-        self.listen.is_some() || self.connect.is_some()
+        self.listen.is_some() || self.connect.is_some() || self.via.is_some()
     }
 
     /// The threads asked for.
@@ -96,9 +102,13 @@ impl PeerArgs {
         self.threads.into()
     }
 
-    /// Whether this side listens.
-    pub(crate) fn listens(&self) -> bool {
-        self.listen.is_some()
+    /// Whether this side listens. Errors: sides that meet at a relay, where that is settled later.
+    pub(crate) fn listens(&self) -> Result<bool> {
+        if self.via.is_some() {
+            let what = "whose columns come first follows from who listens: give --listen and --connect here";
+            return Err(Error::Parameter { name: "via", what: what.into() });
+        }
+        Ok(self.listen.is_some())
     }
 
     /// The link asked for.
@@ -113,12 +123,18 @@ impl PeerArgs {
 
     /// The session that the options describe; warns when it is not protected.
     pub(crate) fn session(&self, security: Security, context: &Context) -> Result<Session> {
-        let session = match (&self.listen, &self.connect) {
-            (Some(address), None) => Session::listen(address),
-            (None, Some(address)) => Session::connect(address),
+        let session = match (&self.listen, &self.connect, &self.via) {
+            (Some(address), None, None) => Session::listen(address),
+            (None, Some(address), None) => Session::connect(address),
+            (None, None, Some(relay)) => Session::meet(relay),
             _ => {
-                return Err(Error::Usage("give --listen ADDR or --connect ADDR; see --help".into()));
+                let what = "give --listen ADDR, --connect ADDR or --via RELAY; see --help";
+                return Err(Error::Usage(what.into()));
             }
+        };
+        let session = match &self.proxy {
+            Some(proxy) => session.proxy(proxy),
+            None => session,
         };
         let session = session
             .security(security.into())

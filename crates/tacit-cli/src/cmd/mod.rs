@@ -10,6 +10,7 @@ mod doctor;
 mod eval;
 mod fingerprint;
 mod gateway;
+mod invite;
 mod keygen;
 mod man;
 mod nisc;
@@ -17,6 +18,7 @@ mod ot;
 mod plan;
 mod pool;
 mod psi;
+mod relay;
 mod request;
 mod serve;
 mod tags;
@@ -36,12 +38,18 @@ pub(crate) enum Command {
     Keygen(keygen::Args),
     /// Shows the fingerprint of a key file
     Fingerprint(fingerprint::Args),
+    /// Exchanges public keys with a partner: prints a code to tell them
+    Invite(invite::InviteArgs),
+    /// Exchanges public keys with the partner who told the code
+    Join(invite::JoinArgs),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
     /// Runs a service that answers requests for intersections by the rules of a policy file
     Serve(serve::Args),
     /// Joins the tasks of two parties' clusters, one gateway a party
     Gateway(Box<gateway::Args>),
+    /// Runs a relay where two sides meet that cannot reach each other
+    Relay(relay::Args),
     /// Asks a service for an intersection: shows its terms, and runs if they are taken
     Request(Box<request::Args>),
     /// Verifies and shows the signed records of requests
@@ -79,9 +87,12 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
     match command {
         Command::Serve(args) => serve::run(args, context),
         Command::Gateway(args) => gateway::run(*args, context),
+        Command::Relay(args) => relay::run(args, context),
         Command::Request(args) => request::run(*args, context),
         Command::Audit(args) => audit::run(args, context),
         Command::Keygen(args) => keygen::run(args, context),
+        Command::Invite(args) => invite::invite(args, context),
+        Command::Join(args) => invite::join(args, context),
         Command::Fingerprint(args) => fingerprint::run(args, context),
         Command::Psi(args) => psi::run(args, context),
         Command::Check(args) => check::run(args, context),

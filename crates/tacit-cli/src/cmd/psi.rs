@@ -364,7 +364,8 @@ impl Args {
 
 /// What the function of each common key takes of our columns.
 fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> Result<Owned> {
-    let role = if args.peer.listens() { Owner::Garbler } else { Owner::Evaluator };
+    let listens = args.peer.listens()?;
+    let role = if listens { Owner::Garbler } else { Owner::Evaluator };
     let fields = each.function().fields(role);
     let inputs = match program {
         Some(program) => Inputs::Literals(program, role),
@@ -373,7 +374,7 @@ fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> R
     let give = keys::all(&args.give);
     let columns: Vec<usize> = (0..give.len()).collect();
     let layout = Layout::new(inputs, &columns, &give).map_err(|error| {
-        let side = if args.peer.listens() { "listens" } else { "connects" };
+        let side = if listens { "listens" } else { "connects" };
         Error::Parameter { name: "give", what: format!("of the side that {side}: {error}") }
     })?;
     if columns.is_empty() {

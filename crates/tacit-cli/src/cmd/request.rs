@@ -59,8 +59,11 @@ pub(crate) struct Args {
     #[arg(long)]
     list: bool,
     /// The service's address
-    #[arg(long, value_name = "ADDR")]
-    connect: String,
+    #[arg(long, value_name = "ADDR", required_unless_present = "via")]
+    connect: Option<String>,
+    /// The relay, HOST:PORT, at which the service waits, if it cannot be reached
+    #[arg(long, value_name = "RELAY", conflicts_with_all = ["connect", "authority"])]
+    via: Option<String>,
     /// Our private key, from `tacit keygen`
     #[arg(long, value_name = "FILE")]
     identity: PathBuf,
@@ -149,7 +152,7 @@ pub(crate) struct Args {
     records: Option<PathBuf>,
     #[command(flatten)]
     table: Dialect,
-    /// The HTTP proxy, as HOST:PORT, that leads to the service (method CONNECT)
+    /// The HTTP proxy, as HOST:PORT, that leads to the service or the relay (method CONNECT)
     #[arg(long, value_name = "ADDR")]
     proxy: Option<String>,
     /// Seconds to wait for the service to appear
@@ -313,7 +316,12 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
         idle: Duration::from_secs(args.timeout),
         ..Limits::default()
     };
-    let session = Session::connect(&args.connect).limits(limits).observer(observer);
+    let session = match (&args.connect, &args.via) {
+        (Some(address), _) => Session::connect(address),
+        (None, Some(relay)) => Session::call(relay),
+        (None, None) => return Err(Error::Usage("give --connect ADDR or --via RELAY".into())),
+    };
+    let session = session.limits(limits).observer(observer);
     let session = match &args.proxy {
         Some(proxy) => session.proxy(proxy),
         None => session,

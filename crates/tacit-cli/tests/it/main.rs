@@ -22,6 +22,7 @@ mod plan;
 mod pool;
 mod programs;
 mod psi;
+mod relay;
 mod resume;
 mod reveal;
 mod serve;

@@ -3,6 +3,7 @@
 mod channel;
 mod faults;
 mod reception;
+mod relay;
 mod session;
 mod strangers;
 mod testing;

@@ -7,8 +7,9 @@ use tacit::{Security, security_name};
 /// What the policy allows, in sentences, one a line.
 pub fn explain(policy: &Policy) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} listens at {} and serves at most {} requests at once, {} of one client; a run may take {} s in all",
+        "{} {} {} and serves at most {} requests at once, {} of one client; a run may take {} s in all",
         service(policy),
+        if policy.is_via { "waits at the relay" } else { "listens at" },
         tacit::net::shown(&policy.listen),
         policy.concurrency,
         policy.concurrency_per_peer,

@@ -1,0 +1,163 @@
+//! `tacit invite` and `tacit join`: two people exchange their public keys by a code of a few words.
+
+use crate::cli::output::{name, sync_folder};
+use crate::cli::Context;
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tacit::net::invite::{self, Code, Introduced, Patience, Place};
+use tacit::net::Identity;
+use tacit::{Error, Result};
+
+const AFTER_INVITE: &str = "\
+Examples:
+  tacit invite --via relay.example:7710         prints a code such as 7-walnut-harbour: tell it to your partner
+  tacit invite --listen 0.0.0.0:7700 --out bob.pub
+
+Your partner types `tacit join CODE` with the same --via (or --connect and your address). Afterwards each has the
+other's public key in a file. The code is a secret until it was used: tell it by telephone or a chat that both
+trust. It works once, for ten minutes; who guesses one has a chance of 1 in 65,536, and spends it.";
+
+const AFTER_JOIN: &str = "\
+Examples:
+  tacit join 7-walnut-harbour --via relay.example:7710
+  tacit join 7700-walnut-harbour --connect alice.example:7700 --out alice.pub
+
+CODE is what `tacit invite` prints for your partner.";
+
+/// What both sides give.
+#[derive(clap::Args)]
+struct Common {
+    /// Our private key; made if it is not there
+    #[arg(long, value_name = "FILE", default_value = "tacit.key")]
+    identity: PathBuf,
+    /// Where the partner's public key goes
+    #[arg(long, value_name = "PUBFILE", default_value = "peer.pub")]
+    out: PathBuf,
+    /// What we call ourselves: it stands in the partner's file beside our key
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    comment: String,
+    /// The HTTP proxy, as HOST:PORT, that leads to the relay (method CONNECT)
+    #[arg(long, value_name = "ADDR", requires = "via")]
+    proxy: Option<String>,
+    /// Minutes to wait for the partner
+    #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1440))]
+    minutes: u64,
+    /// The relay at which both meet, HOST:PORT
+    #[arg(long, value_name = "RELAY")]
+    via: Option<String>,
+}
+
+/// Exchanges public keys with a partner: prints a code to tell them
+#[derive(clap::Args)]
+#[command(after_help = AFTER_INVITE)]
+pub(crate) struct InviteArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Waits for the partner at this address, in the place of a relay
+    #[arg(long, value_name = "ADDR", conflicts_with = "via")]
+    listen: Option<String>,
+}
+
+/// Exchanges public keys with the partner who told the code
+#[derive(clap::Args)]
+#[command(after_help = AFTER_JOIN)]
+pub(crate) struct JoinArgs {
+    /// The code that the partner told, such as 7-walnut-harbour
+    code: String,
+    #[command(flatten)]
+    common: Common,
+    /// The address at which the partner listens, in the place of a relay
+    #[arg(long, value_name = "ADDR", conflicts_with = "via")]
+    connect: Option<String>,
+}
+
+pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
+    let place = args.common.place(args.listen.as_deref(), "--listen ADDR")?;
+    let (identity, patience) = args.common.ready(context)?;
+    let how = match (&args.common.via, &args.listen) {
+        (Some(relay), _) => format!("--via {relay}"),
+        (None, listen) => {
+            let port = listen.as_deref().and_then(|listen| listen.rsplit_once(':')).map_or("PORT", |(_, port)| port);
+            format!("--connect THIS-HOST:{port}")
+        }
+    };
+    let minutes = args.common.minutes;
+    let mut shown = Ok(());
+    let introduced = invite::invite(&place, &identity, &args.common.comment, &patience, |code| {
+        let text = code.text();
+        let words = format!(
+            "code {code}\ntell it to your partner, who types within {minutes} minutes:\n  tacit join {code} {how}",
+            code = text.as_str()
+        );
+        shown = context.result(&json!({ "name": "invitation", "code": text.as_str() }), &words);
+    })?;
+    shown?;
+    args.common.keep(&introduced, &identity, context)
+}
+
+pub(super) fn join(args: JoinArgs, context: &Context) -> Result<()> {
+    let code: Code = args.code.parse()?;
+    let place = args.common.place(args.connect.as_deref(), "--connect ADDR")?;
+    let (identity, patience) = args.common.ready(context)?;
+    let introduced = invite::join(&place, &code, &identity, &args.common.comment, &patience)?;
+    args.common.keep(&introduced, &identity, context)
+}
+
+impl Common {
+    fn place(&self, port: Option<&str>, option: &str) -> Result<Place> {
+        match (&self.via, port) {
+            (Some(relay), None) => Ok(Place::Relay(relay.clone())),
+            (None, Some(address)) => Ok(Place::Port(address.to_owned())),
+            _ => Err(Error::Usage(format!("give --via RELAY, where both meet, or {option}"))),
+        }
+    }
+
+    /// The identity, made where it is not there, and how long to wait. What cannot be written shows here.
+    fn ready(&self, context: &Context) -> Result<(Identity, Patience)> {
+        if self.out.exists() {
+            let what = format!("{} exists already and is not overwritten; choose another name", name(&self.out));
+            return Err(Error::Parameter { name: "out", what });
+        }
+        let folder = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            let what = format!("{} is no folder", name(folder));
+            return Err(Error::Parameter { name: "out", what });
+        }
+        if !self.identity.exists() {
+            let (_, public) = super::keygen::make(&self.identity, &self.comment)?;
+            context.note(&format!("note: made {} and {}", name(&self.identity), name(&public)));
+        }
+        let wait = Some(Duration::from_secs(60 * self.minutes));
+        let patience = Patience { wait, proxy: self.proxy.clone(), ..Patience::default() };
+        Ok((Identity::load(&self.identity)?, patience))
+    }
+
+    /// Writes the partner's key, and says what comes next.
+    fn keep(&self, introduced: &Introduced, identity: &Identity, context: &Context) -> Result<()> {
+        let line = introduced.key.line(&introduced.comment);
+        let mut options = std::fs::OpenOptions::new();
+        let unwritable = |error: std::io::Error| Error::Input(format!("{}: {error}", name(&self.out)));
+        let mut file = options.write(true).create_new(true).open(&self.out).map_err(unwritable)?;
+        writeln!(file, "{line}").and_then(|()| file.sync_all()).map_err(unwritable)?;
+        sync_folder(&self.out);
+        let [own, theirs] = [identity.public(), introduced.key].map(|key| key.fingerprint());
+        let object = json!({
+            "name": "introduced", "peer": self.out, "fingerprint": theirs, "comment": introduced.comment,
+            "identity": self.identity, "own_fingerprint": own,
+        });
+        let called = match introduced.comment.as_str() {
+            "" => String::new(),
+            comment => format!(", who calls itself {comment}"),
+        };
+        let text = format!(
+            "{} is your partner's public key{called}\nfingerprint {theirs}\nyours       {own}\n\
+             both sides now run their job with --identity {} --peer {}",
+            name(&self.out),
+            name(&self.identity),
+            name(&self.out)
+        );
+        context.result(&object, &text)
+    }
+}

@@ -1,0 +1,412 @@
+//! Two people exchange their public keys by a code of a few words that one tells the other, by telephone say.
+//!
+//! SPAKE2 (Abdalla and Pointcheval 2005; RFC 9382 has the later form) turns the code's words into a key that
+//! whoever does not know them cannot find out, but for one guess each time it takes part: one in 65,536. Under
+//! that key both send their public keys, each with a signature that shows it has the private one. A code is good
+//! for one attempt: after a wrong one it is spent, and who invited makes another.
+//!
+//! Where the two meet, at a relay or at a port, proves nothing and learns nothing: a relay sees the code's number,
+//! which names the place, and never its words.
+
+use crate::address::resolve;
+use crate::cancel::Cancel;
+use crate::keys::{PublicKey, SIGNATURE};
+use crate::meeting::{Part, Relay};
+use crate::setup::{Options, Protection, bound, later, left};
+use crate::tcp::await_fd;
+use crate::tls::Tls;
+use crate::waiting::Observer;
+use crate::{Agreement, Error, Identity, Limits, Result, link::Interest};
+use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use spake2::{Ed25519Group, Password, Spake2};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+use tacit_crypto::Prg;
+use zeroize::Zeroizing;
+
+const WORDS: &str = include_str!("invite/words.txt");
+const MAGIC: [u8; 16] = *b"tacit invite 1\r\n";
+const PLACE: &str = "tacit 1 place of an invitation";
+const SIGNED: &str = "tacit 1 key by invitation";
+/// A group element of SPAKE2 with its side's mark.
+const MESSAGE: usize = 33;
+/// Longest comment that goes with a key.
+const COMMENT: usize = 128;
+/// Longest sealed message: key, signature, comment and tag.
+const SEALED: usize = 32 + SIGNATURE + COMMENT + 16;
+/// Time for the whole exchange, once both are there.
+const EXCHANGE: Duration = Duration::from_secs(30);
+/// Time for who comes to a port to show that it speaks this.
+const GREETING: Duration = Duration::from_secs(10);
+/// Places at a relay are drawn below this first; ten times as many each time it is taken.
+const FEW: u64 = 100;
+const MOST: u64 = 1_000_000;
+
+/// What one person tells the other: a number, which names a place, and two words, which are the secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Code {
+    place: u32,
+    words: Zeroizing<String>,
+}
+
+impl Code {
+    fn draw(place: u32) -> Self {
+        let words: Vec<&str> = WORDS.split_whitespace().collect();
+        let mut random = Zeroizing::new([0; 2]);
+        Prg::from_os().fill_bytes(&mut random[..]);
+        // There are 256 of them.
+        let [first, second] = [0, 1].map(|at| words[usize::from(random[at]) % words.len()]);
+        Code { place, words: Zeroizing::new([first, "-", second].concat()) }
+    }
+
+    /// The code's text, which is a secret until it was used.
+    pub fn text(&self) -> Zeroizing<String> {
+        Zeroizing::new(format!("{}-{}", self.place, self.words.as_str()))
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Code({}, [secret])", self.place)
+    }
+}
+
+impl FromStr for Code {
+    type Err = Error;
+
+    /// Reads a code as a person types it: case and what stands between its parts do not matter.
+    fn from_str(text: &str) -> Result<Self> {
+        let form = "a code is a number and two words, such as 7-walnut-harbour";
+        let lower = Zeroizing::new(text.to_lowercase());
+        let parts: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
+        let [place, first, second] = parts[..] else { return Err(Error::Usage(form.to_owned())) };
+        let place = place.parse().map_err(|_| Error::Usage(form.to_owned()))?;
+        for word in [first, second] {
+            if !WORDS.split_whitespace().any(|known| known == word) {
+                let what = "one of the code's words is none that codes have: is it spelt right?";
+                return Err(Error::Usage(what.to_owned()));
+            }
+        }
+        Ok(Code { place, words: Zeroizing::new([first, "-", second].concat()) })
+    }
+}
+
+/// Where two people meet who exchange keys.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// At this relay.
+    Relay(String),
+    /// Where the one who invites listens, and the other connects to.
+    Port(String),
+}
+
+/// Whose key was exchanged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Introduced {
+    /// The other's public key.
+    pub key: PublicKey,
+    /// What it calls itself; printable, and nothing that was proved.
+    pub comment: String,
+}
+
+/// How long to wait, and what ends the waiting.
+#[derive(Clone, Debug, Default)]
+pub struct Patience {
+    /// For the other to come; ten minutes unless said otherwise.
+    pub wait: Option<Duration>,
+    /// An HTTP proxy, as `HOST:PORT`, that leads to the relay.
+    pub proxy: Option<String>,
+    /// What ends it from another thread.
+    pub cancel: Cancel,
+}
+
+impl Patience {
+    fn end(&self) -> Instant {
+        later(Instant::now(), self.wait.unwrap_or(Duration::from_secs(600)))
+    }
+
+    fn options(&self, relay: &str, tls: Tls) -> Options {
+        let mut options = Options::new(Agreement::new("invitation", "one", "other"), Protection::Tls(tls));
+        options.limits = Limits { connect: left(self.end()), ..Limits::default() };
+        (options.via, options.proxy) = (Some(relay.to_owned()), self.proxy.clone());
+        (options.cancel, options.observer) = (self.cancel.clone(), Observer::default());
+        options
+    }
+}
+
+/// The key of a place at a relay: everybody who knows the number has it.
+fn place_key(place: u32) -> Result<Identity> {
+    let mut secret = [0; 32];
+    secret[..4].copy_from_slice(&place.to_le_bytes());
+    Identity::of_secret(PLACE, &secret)
+}
+
+/// Waits at `place` for the one who is told the code, which `tell` gets first, and exchanges keys with them.
+///
+/// Errors: [`Error::WrongCode`] when somebody tried another code, after which this one is spent; nobody came;
+/// those of the link.
+pub fn invite(
+    place: &Place,
+    identity: &Identity,
+    comment: &str,
+    patience: &Patience,
+    mut tell: impl FnMut(&Code),
+) -> Result<Introduced> {
+    let (code, stream) = match place {
+        Place::Relay(relay) => wait_at_relay(relay, patience, &mut tell)?,
+        Place::Port(address) => {
+            let socket = bound(address)?;
+            let code = Code::draw(u32::from(socket.local_addr()?.port()));
+            tell(&code);
+            let end = patience.end();
+            let stream = loop {
+                patience.cancel.check()?;
+                if left(end).is_zero() {
+                    let after = patience.wait.unwrap_or(Duration::from_secs(600));
+                    let callers = String::new();
+                    return Err(Error::NoPeer { address: address.clone(), after, callers });
+                }
+                await_fd(&socket, Interest::Read, Duration::from_millis(100).min(left(end)))?;
+                let Ok((mut stream, _)) = socket.accept() else { continue };
+                stream.set_nonblocking(false)?;
+                // Who does not even greet has guessed nothing.
+                if greet(&mut stream).is_ok() {
+                    break stream;
+                }
+            };
+            (code, stream)
+        }
+    };
+    exchange(stream, &code, identity, comment, true, matches!(place, Place::Port(_)))
+}
+
+fn wait_at_relay(
+    relay: &str,
+    patience: &Patience,
+    tell: &mut dyn FnMut(&Code),
+) -> Result<(Code, TcpStream)> {
+    let mut among = FEW;
+    loop {
+        let mut random = [0; 8];
+        Prg::from_os().fill_bytes(&mut random);
+        let code = Code::draw(1 + (u64::from_le_bytes(random) % (among - 1)) as u32);
+        let tls = Tls::one_of(&place_key(code.place)?, BTreeSet::new())?;
+        let relay = Relay::new(relay, &patience.options(relay, tls))?;
+        let mut told = false;
+        let seated = &mut || {
+            if !std::mem::replace(&mut told, true) {
+                tell(&code);
+            }
+        };
+        match relay.meet_once(Part::Alone, patience.end(), seated) {
+            Err(Error::AddressInUse { .. }) if among < MOST => among *= 10,
+            met => return Ok((code.clone(), met?.0)),
+        }
+    }
+}
+
+/// Meets the one who made the `code` and exchanges keys with them. Errors as for [`invite`].
+pub fn join(
+    place: &Place,
+    code: &Code,
+    identity: &Identity,
+    comment: &str,
+    patience: &Patience,
+) -> Result<Introduced> {
+    let stream = match place {
+        Place::Relay(address) => {
+            let tls = Tls::pinned(&Identity::generate()?, place_key(code.place)?.public())?;
+            let relay = Relay::new(address, &patience.options(address, tls))?;
+            relay.meet(Part::Connecting, Some(patience.end()), &mut |_| ())?.0
+        }
+        Place::Port(address) => {
+            let targets = resolve(address, left(patience.end()), &mut |_| ())?;
+            let dialled = targets.iter().map(|target| TcpStream::connect_timeout(target, GREETING));
+            let stream = dialled.reduce(|one, other| one.or(other));
+            let mut stream = stream.unwrap_or_else(|| Err(std::io::ErrorKind::NotFound.into())).map_err(|error| {
+                let (address, after) = (address.clone(), GREETING);
+                Error::Unreachable { address, after, reason: error.to_string() }
+            })?;
+            greet(&mut stream)?;
+            stream
+        }
+    };
+    exchange(stream, code, identity, comment, false, matches!(place, Place::Port(_)))
+}
+
+/// Both say that they speak this.
+fn greet(stream: &mut TcpStream) -> Result<()> {
+    let during = |error| Error::socket(error, "in the greeting");
+    stream.set_read_timeout(Some(GREETING)).map_err(during)?;
+    stream.set_write_timeout(Some(GREETING)).map_err(during)?;
+    stream.write_all(&MAGIC).map_err(during)?;
+    let mut magic = [0; MAGIC.len()];
+    stream.read_exact(&mut magic).map_err(during)?;
+    if magic == MAGIC { Ok(()) } else { Err(Error::NotTacit { saw: crate::error::printable(&magic) }) }
+}
+
+/// SPAKE2 over the stream, then both keys under what it gives. The one who joins shows first that it has the code.
+fn exchange(
+    mut stream: TcpStream,
+    code: &Code,
+    identity: &Identity,
+    comment: &str,
+    invites: bool,
+    greeted: bool,
+) -> Result<Introduced> {
+    stream.set_nonblocking(false)?;
+    if !greeted {
+        greet(&mut stream)?;
+    }
+    let end = later(Instant::now(), EXCHANGE);
+    let names = ["tacit 1 who invites", "tacit 1 who joins"].map(|name| spake2::Identity::new(name.as_bytes()));
+    let password = Password::new(code.text().as_bytes());
+    let (state, mine) = match invites {
+        true => Spake2::<Ed25519Group>::start_a(&password, &names[0], &names[1]),
+        false => Spake2::<Ed25519Group>::start_b(&password, &names[0], &names[1]),
+    };
+    let mut theirs = vec![0; MESSAGE];
+    if invites {
+        send(&mut stream, &mine, end)?;
+        fill(&mut stream, &mut theirs, end)?;
+    } else {
+        fill(&mut stream, &mut theirs, end)?;
+        send(&mut stream, &mine, end)?;
+    }
+    let shared = state.finish(&theirs).map_err(|_| Error::WrongCode)?;
+    let shared = Zeroizing::new(shared);
+    let [first, second] = if invites { [&mine, &theirs] } else { [&theirs, &mine] };
+    let transcript = [MAGIC.as_slice(), &code.place.to_le_bytes(), first, second].concat();
+    let seal = Seal { shared: &shared, transcript: &transcript };
+    let own = seal.close(identity, comment, invites)?;
+    let introduced = if invites {
+        let introduced = seal.open(&receive(&mut stream, end)?, false)?;
+        send_sealed(&mut stream, &own, end)?;
+        introduced
+    } else {
+        send_sealed(&mut stream, &own, end)?;
+        match receive(&mut stream, end) {
+            // Who finds the code wrong hangs up.
+            Err(Error::Lost { .. } | Error::Closed) => return Err(Error::WrongCode),
+            sealed => seal.open(&sealed?, true)?,
+        }
+    };
+    if introduced.key == identity.public() {
+        return Err(Error::Usage("both sides gave the same key: each needs one of its own".to_owned()));
+    }
+    Ok(introduced)
+}
+
+/// What both keys are sent under.
+struct Seal<'s> {
+    shared: &'s [u8],
+    transcript: &'s [u8],
+}
+
+impl Seal<'_> {
+    /// The key of what the one who invites sends, or the other. It seals one message.
+    fn key(&self, invites: bool) -> Result<LessSafeKey> {
+        let context = ["tacit 1 invitation, who joins", "tacit 1 invitation, who invites"][usize::from(invites)];
+        let key = Zeroizing::new(blake3::derive_key(context, self.shared));
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &key[..]);
+        Ok(LessSafeKey::new(key.map_err(|_| Error::Usage("no key from the code".to_owned()))?))
+    }
+
+    fn close(&self, identity: &Identity, comment: &str, invites: bool) -> Result<Vec<u8>> {
+        let comment: String = comment.chars().filter(|c| !c.is_control()).collect();
+        let comment = &comment.as_bytes()[..comment.floor_char_boundary(COMMENT)];
+        let signature = identity.sign(SIGNED, &[self.transcript, &[u8::from(invites)]].concat())?;
+        let mut message = [&identity.public().to_bytes(), signature.as_slice(), comment].concat();
+        let sealed = self.key(invites)?.seal_in_place_append_tag(
+            Nonce::assume_unique_for_key([0; 12]),
+            Aad::from(self.transcript),
+            &mut message,
+        );
+        sealed.map_err(|_| Error::Usage("the message cannot be sealed".to_owned()))?;
+        Ok(message)
+    }
+
+    fn open(&self, sealed: &[u8], invites: bool) -> Result<Introduced> {
+        let mut sealed = sealed.to_vec();
+        let nonce = Nonce::assume_unique_for_key([0; 12]);
+        let opened = self.key(invites)?.open_in_place(nonce, Aad::from(self.transcript), &mut sealed);
+        let opened = opened.map_err(|_| Error::WrongCode)?;
+        let (Some((key, rest)), malformed) = (opened.split_first_chunk::<32>(), "a key without its parts") else {
+            return Err(Error::Malformed("a key without its parts"));
+        };
+        let Some((signature, comment)) = rest.split_first_chunk::<SIGNATURE>() else {
+            return Err(Error::Malformed(malformed));
+        };
+        let key = PublicKey::from_bytes(*key);
+        if !key.verify(SIGNED, &[self.transcript, &[u8::from(invites)]].concat(), signature) {
+            return Err(Error::Malformed("the other side has not the key that it shows"));
+        }
+        Ok(Introduced { key, comment: crate::shown(&String::from_utf8_lossy(comment)) })
+    }
+}
+
+fn send(stream: &mut TcpStream, bytes: &[u8], end: Instant) -> Result<()> {
+    stream.set_write_timeout(Some(left(end).max(Duration::from_millis(1))))?;
+    stream.write_all(bytes).map_err(|error| Error::socket(error, "while keys were exchanged"))
+}
+
+fn send_sealed(stream: &mut TcpStream, sealed: &[u8], end: Instant) -> Result<()> {
+    let length = (sealed.len() as u16).to_le_bytes();
+    send(stream, &[&length, sealed].concat(), end)
+}
+
+fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
+    let mut length = [0; 2];
+    fill(stream, &mut length, end)?;
+    let length = usize::from(u16::from_le_bytes(length));
+    if length > SEALED {
+        return Err(Error::Oversized { announced: length as u64, allowed: SEALED as u64 });
+    }
+    let mut sealed = vec![0; length];
+    fill(stream, &mut sealed, end)?;
+    Ok(sealed)
+}
+
+/// Reads exactly as many bytes, by the `end`.
+fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
+    crate::rendezvous::fill(stream, bytes, end).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
+            Error::Timeout { after: EXCHANGE, awaited: "the other side's part of the exchange of keys".to_owned() }
+        }
+        _ => Error::socket(error, "while keys were exchanged"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_256_words_all_different_and_a_code_is_read_as_people_type_it() {
+        let words: BTreeSet<&str> = WORDS.split_whitespace().collect();
+        assert_eq!((words.len(), WORDS.split_whitespace().count()), (256, 256));
+        let code: Code = "7-walnut-harbour".parse().unwrap();
+        for typed in ["7 walnut harbour", " 7-Walnut-Harbour\n", "07_WALNUT.harbour"] {
+            assert_eq!(typed.parse::<Code>().unwrap(), code, "{typed}");
+        }
+        for wrong in ["walnut-harbour", "7-walnut", "7-walnut-harbor", "x-walnut-harbour", "7-walnut-harbour-tiger", ""] {
+            assert!(wrong.parse::<Code>().is_err(), "{wrong}");
+        }
+        assert_eq!(format!("{code:?}"), "Code(7, [secret])");
+        let drawn = Code::draw(31);
+        assert_eq!(drawn.text().parse::<Code>().unwrap(), drawn);
+    }
+
+    #[test]
+    fn codes_are_drawn_from_all_words() {
+        let mut seen = BTreeSet::new();
+        for _ in 0..4000 {
+            seen.extend(Code::draw(1).words.split('-').map(str::to_owned));
+        }
+        assert_eq!(seen.len(), 256);
+    }
+}

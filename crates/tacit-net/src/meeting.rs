@@ -1,0 +1,420 @@
+//! Two sides that cannot reach each other meet at a relay that both can reach.
+//!
+//! Each side calls the relay, proves its identity key over a challenge of the relay's, and names the keys that it
+//! wants to meet. The relay joins two connections whose keys want each other, and passes bytes from then on: what
+//! it passes is TLS between the two, by the same pinned keys as everywhere. It sees both public keys, when and how
+//! much they speak, and can only keep them apart.
+//!
+//! A call: the relay sends [`MAGIC`] and a challenge of 32 bytes; the caller [`MAGIC`], its part ([`Part`]), how
+//! many fingerprints of 16 bytes follow, its public key, the fingerprints, and its signature over challenge and
+//! call. Then the relay sends a byte now and then that says nothing ([`WAITING`]), until the pair is there: then
+//! [`FIRST`] to the side that listens and [`SECOND`] to the other. Or it sends [`REFUSED`], a length and a reason.
+
+use crate::address::resolve;
+use crate::cancel::Cancel;
+use crate::error::printable;
+use crate::keys::{PublicKey, SIGNATURE};
+use crate::setup::{Options, Protection, later, left};
+use crate::tls::Tls;
+use crate::wake::{self, Wake, Woken};
+use crate::{Error, Party, Result, proxy};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+pub(crate) const MAGIC: [u8; 16] = *b"tacit relay 1\r\n\0";
+pub(crate) const CONTEXT: &str = "tacit 1 call at a relay";
+pub(crate) const CHALLENGE: usize = 32;
+pub(crate) const WAITING: u8 = b'.';
+pub(crate) const FIRST: u8 = b'1';
+pub(crate) const SECOND: u8 = b'2';
+pub(crate) const REFUSED: u8 = b'!';
+/// The reason for who would wait alone where another does.
+pub(crate) const TAKEN: &[u8] = b"taken";
+/// The most fingerprints that a call names; none are named where any key is welcome.
+pub(crate) const MOST_WANTED: usize = 8;
+/// How often the relay says that a caller still waits.
+pub(crate) const EVERY: Duration = Duration::from_secs(15);
+/// A relay that says nothing for so long is gone.
+const SILENCE: Duration = Duration::from_secs(50);
+/// Longest wait for one address to answer, and for the relay's first words.
+const ATTEMPT: Duration = Duration::from_secs(10);
+/// Pauses before the relay is called again, each twice the one before.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
+/// Calls that a side that listens has at the relay at once, where it serves many.
+const SERVING: usize = 4;
+
+/// Which part a caller takes when it meets the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// Whichever is left: of two such the one that came first listens.
+    Either,
+    /// To listen.
+    Listening,
+    /// To connect.
+    Connecting,
+    /// To listen, if nobody else with this key waits.
+    Alone,
+}
+
+impl Part {
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            Part::Either => 0,
+            Part::Listening => 1,
+            Part::Connecting => 2,
+            Part::Alone => 3,
+        }
+    }
+
+    pub(crate) fn of(byte: u8) -> Option<Self> {
+        [Part::Either, Part::Listening, Part::Connecting, Part::Alone].into_iter().find(|part| part.byte() == byte)
+    }
+}
+
+/// What of a call is signed.
+pub(crate) fn signed(challenge: &[u8; CHALLENGE], part: u8, wanted: &[[u8; 16]]) -> Vec<u8> {
+    [challenge.as_slice(), &[part, wanted.len() as u8], wanted.as_flattened()].concat()
+}
+
+/// A relay as one side calls it.
+#[derive(Clone)]
+pub(crate) struct Relay {
+    address: String,
+    targets: Vec<SocketAddr>,
+    proxy: Option<String>,
+    tls: Tls,
+    key: PublicKey,
+    wanted: Vec<[u8; 16]>,
+    cancel: Cancel,
+}
+
+/// Why a call came to nothing.
+enum Failure {
+    /// It may be made again.
+    Later(Error),
+    /// It will not succeed.
+    Never(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Later(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::Later(Error::socket(error, "at the relay"))
+    }
+}
+
+impl Relay {
+    /// The relay at `address`, called by the key of the `options`' protection for the keys that these trust.
+    /// Errors: no raw keys, and an address that is none.
+    pub(crate) fn new(address: &str, options: &Options) -> Result<Self> {
+        let keys = "a relay knows both sides by their keys: give both sides' key files";
+        let Protection::Tls(tls) = &options.protection else { return Err(Error::Usage(keys.to_owned())) };
+        let (key, wanted) = tls.raw_keys().ok_or_else(|| Error::Usage(keys.to_owned()))?;
+        let wanted = if wanted.len() > MOST_WANTED { Vec::new() } else { wanted };
+        if options.proxy.is_some() {
+            proxy::check(address)?;
+        }
+        let first = options.proxy.as_deref().unwrap_or(address);
+        let targets = resolve(first, options.limits.connect, &mut |_| ())?;
+        let (tls, proxy, cancel) = (tls.clone(), options.proxy.clone(), options.cancel.clone());
+        Ok(Relay { address: address.to_owned(), targets, proxy, tls, key, wanted, cancel })
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Calls once and waits until the other side is there, as long as `halt` lets it.
+    fn call(
+        &self,
+        part: Part,
+        halt: &dyn Fn() -> bool,
+        seated: &mut dyn FnMut(),
+    ) -> std::result::Result<(TcpStream, Party), Failure> {
+        let mut stream = self.dial()?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(ATTEMPT))?;
+        stream.set_write_timeout(Some(ATTEMPT))?;
+        let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CHALLENGE]);
+        stream.read_exact(&mut magic)?;
+        if magic != MAGIC {
+            let saw = printable(&magic);
+            return Err(Failure::Never(Error::Unreachable {
+                address: self.address.clone(),
+                after: ATTEMPT,
+                reason: format!("no relay answers there, but something that says {saw}"),
+            }));
+        }
+        stream.read_exact(&mut challenge)?;
+        let message = signed(&challenge, part.byte(), &self.wanted);
+        let signature = self.tls.sign(CONTEXT, &message)?;
+        let call =
+            [&MAGIC, &message[CHALLENGE..][..2], &self.key.to_bytes(), self.wanted.as_flattened(), &signature]
+                .concat();
+        stream.write_all(&call)?;
+        let party = self.wait(&mut stream, halt, seated)?;
+        stream.set_read_timeout(None)?;
+        stream.set_write_timeout(None)?;
+        Ok((stream, party))
+    }
+
+    /// Waits for the other side.
+    fn wait(
+        &self,
+        stream: &mut TcpStream,
+        halt: &dyn Fn() -> bool,
+        seated: &mut dyn FnMut(),
+    ) -> std::result::Result<Party, Failure> {
+        stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let mut heard = Instant::now();
+        loop {
+            let mut byte = [0];
+            match stream.read(&mut byte) {
+                Ok(0) => return Err(Error::lost("at the relay").into()),
+                Ok(_) => heard = Instant::now(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if halt() || self.cancel.is_cancelled() {
+                        return Err(Failure::Never(Error::Cancelled));
+                    }
+                    if heard.elapsed() > SILENCE {
+                        return Err(Error::lost("at the relay").into());
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            match byte[0] {
+                WAITING => seated(),
+                FIRST => return Ok(Party::First),
+                SECOND => return Ok(Party::Second),
+                REFUSED => {
+                    let mut length = [0];
+                    stream.set_read_timeout(Some(ATTEMPT))?;
+                    stream.read_exact(&mut length)?;
+                    let mut reason = vec![0; length[0].into()];
+                    stream.read_exact(&mut reason)?;
+                    let address = self.address.clone();
+                    if reason == TAKEN {
+                        return Err(Failure::Never(Error::AddressInUse { address }));
+                    }
+                    let reason = format!("the relay says: {}", printable(&reason));
+                    return Err(Failure::Never(Error::Unreachable { address, after: heard.elapsed(), reason }));
+                }
+                _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
+            }
+        }
+    }
+
+    fn dial(&self) -> std::result::Result<TcpStream, Failure> {
+        let mut reason = "the name has no address".to_owned();
+        for target in &self.targets {
+            let mut stream = match TcpStream::connect_timeout(target, ATTEMPT) {
+                Ok(stream) => stream,
+                Err(error) => {
+                    reason = error.to_string();
+                    continue;
+                }
+            };
+            if self.proxy.is_none() {
+                return Ok(stream);
+            }
+            match proxy::open(&mut stream, &self.address, later(Instant::now(), ATTEMPT)) {
+                Ok(proxy::Answer::Open) => return Ok(stream),
+                Ok(proxy::Answer::Later(why)) => reason = why,
+                Ok(proxy::Answer::Never(reason)) => {
+                    let (address, after) = (self.address.clone(), ATTEMPT);
+                    return Err(Failure::Never(Error::Unreachable { address, after, reason }));
+                }
+                Err(error) => reason = format!("the proxy: {error}"),
+            }
+        }
+        let (address, after) = (self.address.clone(), ATTEMPT);
+        Err(Failure::Later(Error::Unreachable { address, after, reason }))
+    }
+
+    /// A connection to the other side and which end this is, by the `deadline` if there is one. A call that
+    /// fails is made again until then; `failed` hears what is awaited or what the last one met.
+    pub(crate) fn meet(
+        &self,
+        part: Part,
+        deadline: Option<Instant>,
+        failed: &mut dyn FnMut(Option<&str>),
+    ) -> Result<(TcpStream, Party)> {
+        let start = Instant::now();
+        let mut pause = PAUSES[0];
+        loop {
+            self.cancel.check()?;
+            let over = || deadline.is_some_and(|deadline| left(deadline).is_zero());
+            failed(None);
+            let error = match self.call(part, &over, &mut || ()) {
+                Ok(met) => return Ok(met),
+                Err(Failure::Never(Error::Cancelled)) if !self.cancel.is_cancelled() => {
+                    return Err(self.nobody(start.elapsed()));
+                }
+                Err(Failure::Never(error)) => return Err(error),
+                Err(Failure::Later(error)) => error,
+            };
+            if deadline.is_some_and(|deadline| left(deadline) <= pause) {
+                return Err(error);
+            }
+            failed(Some(&error.to_string()));
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSES[1]);
+        }
+    }
+
+    /// The same by one call that is not made again; `seated` hears when the place at the relay is ours.
+    pub(crate) fn meet_once(
+        &self,
+        part: Part,
+        deadline: Instant,
+        seated: &mut dyn FnMut(),
+    ) -> Result<(TcpStream, Party)> {
+        let start = Instant::now();
+        match self.call(part, &|| left(deadline).is_zero(), seated) {
+            Ok(met) => Ok(met),
+            Err(Failure::Never(Error::Cancelled)) if !self.cancel.is_cancelled() => Err(self.nobody(start.elapsed())),
+            Err(Failure::Never(error) | Failure::Later(error)) => Err(error),
+        }
+    }
+
+    fn nobody(&self, after: Duration) -> Error {
+        let reason = "the other side did not come to the relay; is it started, with the same --via and with your \
+                      public key?";
+        Error::Unreachable { address: self.address.clone(), after, reason: reason.to_owned() }
+    }
+}
+
+/// Connections that come to a side that listens at a relay, in the place of a port's.
+pub(crate) struct Calls {
+    address: String,
+    first: Cell<Option<TcpStream>>,
+    come: mpsc::Receiver<TcpStream>,
+    woken: Woken,
+    over: Arc<AtomicBool>,
+    /// What a call met that no other will mend.
+    fault: mpsc::Receiver<Error>,
+}
+
+impl Calls {
+    /// Calls `relay` again and again until this is dropped, so that several can come at once where the side
+    /// serves `many`.
+    pub(crate) fn at(relay: Relay, many: bool) -> Result<Self> {
+        let (woken, wake) = wake::pair()?;
+        let address = relay.address.clone();
+        let over = Arc::new(AtomicBool::new(false));
+        let (give, come) = mpsc::channel();
+        let (tell, fault) = mpsc::channel();
+        for _ in 0..if many { SERVING } else { 1 } {
+            let (relay, over, give, tell) = (relay.clone(), over.clone(), give.clone(), tell.clone());
+            let wake = wake.try_clone()?;
+            let calling = move || calling(&relay, &over, &give, &tell, &wake);
+            std::thread::Builder::new().name("tacit-relay".to_owned()).spawn(calling)?;
+        }
+        Ok(Calls { address, first: Cell::default(), come, woken, over, fault })
+    }
+
+    /// The same, where a first connection has come already.
+    pub(crate) fn with(relay: Relay, first: TcpStream) -> Result<Self> {
+        let calls = Calls::at(relay, false)?;
+        calls.first.set(Some(first));
+        Ok(calls)
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What can be waited for.
+    pub(crate) fn woken(&self) -> &Woken {
+        &self.woken
+    }
+
+    /// The next connection, or `WouldBlock`.
+    pub(crate) fn accept(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
+        if let Ok(error) = self.fault.try_recv() {
+            return Err(std::io::Error::other(error.to_string()));
+        }
+        let stream = match self.first.take() {
+            Some(stream) => stream,
+            None => self.come.try_recv().map_err(|_| std::io::Error::from(ErrorKind::WouldBlock))?,
+        };
+        let from = stream.peer_addr()?;
+        Ok((stream, from))
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Calls the relay until nobody wants connections any more.
+fn calling(
+    relay: &Relay,
+    over: &AtomicBool,
+    give: &mpsc::Sender<TcpStream>,
+    tell: &mpsc::Sender<Error>,
+    wake: &Wake,
+) {
+    let is_over = || over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
+    let mut pause = PAUSES[0];
+    while !is_over() {
+        match relay.call(Part::Listening, &is_over, &mut || ()) {
+            Ok((stream, _)) => {
+                pause = PAUSES[0];
+                if give.send(stream).is_err() {
+                    return;
+                }
+                wake.wake();
+            }
+            Err(Failure::Never(_)) if is_over() => return,
+            Err(Failure::Never(error)) => {
+                let _ = tell.send(error);
+                wake.wake();
+                return;
+            }
+            Err(Failure::Later(_)) => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(PAUSES[1]);
+            }
+        }
+    }
+}
+
+/// The fingerprints of these texts, as a call has them.
+pub(crate) fn wanted(fingerprints: &BTreeSet<String>) -> Vec<[u8; 16]> {
+    fingerprints.iter().filter_map(|text| fingerprint_bytes(text)).collect()
+}
+
+/// The bytes of a fingerprint as people read it.
+pub(crate) fn fingerprint_bytes(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    if digits.len() != 32 || !digits.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Length of a call after the magic: part, number of fingerprints, key.
+pub(crate) const HEAD: usize = 2 + 32;
+/// Length of what follows for so many fingerprints.
+pub(crate) fn tail(wanted: usize) -> usize {
+    16 * wanted + SIGNATURE
+}

@@ -1,0 +1,341 @@
+//! Two sides meet at a relay, beside strangers, and whatever becomes of relay and sides.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+use std::thread::{scope, sleep, spawn};
+use std::time::{Duration, Instant};
+use tacit_net::rendezvous::{Bounds, Event, Relay};
+use tacit_net::{
+    Agreement, Cancel, Error, Identity, Limits, Listener, Options, Party, Protection, PublicKey, Reception, Session,
+    Tls, call, meet,
+};
+
+/// A relay that runs until this is dropped, and what happened there.
+struct Running {
+    address: String,
+    cancel: Cancel,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Running {
+    fn with(bounds: Bounds, served: &[PublicKey]) -> Self {
+        let (cancel, events) = (Cancel::armed(), Arc::<Mutex<Vec<Event>>>::default());
+        let told = events.clone();
+        let tell = move |event: &Event| told.lock().unwrap().push(event.clone());
+        let relay = Relay::bind("127.0.0.1:0", bounds, served, cancel.clone(), tell).unwrap();
+        let address = relay.local_addr().unwrap().to_string();
+        spawn(move || relay.serve().unwrap());
+        Running { address, cancel, events }
+    }
+
+    fn new() -> Self {
+        Self::with(Bounds::default(), &[])
+    }
+
+    fn turned_away(&self) -> Vec<String> {
+        let events = self.events.lock().unwrap();
+        let why = |event: &Event| match event {
+            Event::TurnedAway(_, why, _) => Some(why.clone()),
+            _ => None,
+        };
+        events.iter().filter_map(why).collect()
+    }
+
+    /// Waits until something happened there.
+    fn until(&self, found: impl Fn(&Event) -> bool) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !self.events.lock().unwrap().iter().any(&found) {
+            assert!(Instant::now() < end, "{:?}", self.events.lock().unwrap());
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+fn options(relay: &str, own: &Identity, peer: PublicKey) -> Options {
+    let protection = Protection::Tls(Tls::pinned(own, peer).unwrap());
+    let mut options = Options::new(Agreement::new("relayed", "party", "party"), protection);
+    options.limits = Limits {
+        connect: Duration::from_secs(20),
+        accept: Some(Duration::from_secs(20)),
+        idle: Duration::from_secs(20),
+        ..Limits::default()
+    };
+    options.via = Some(relay.to_owned());
+    options
+}
+
+fn people<const N: usize>() -> [Identity; N] {
+    std::array::from_fn(|_| Identity::generate().unwrap())
+}
+
+/// Each says its number on every channel and hears the other's.
+fn talk(mut session: Session, own: u64) -> (Party, Vec<u64>) {
+    let party = session.party();
+    let heard = session.channels().iter_mut().map(|channel| {
+        channel.send_u64(own).unwrap();
+        channel.recv_u64().unwrap()
+    });
+    (party, heard.collect())
+}
+
+#[test]
+fn two_sides_meet_again_and_again_with_several_channels_whoever_comes_first() {
+    let relay = Running::new();
+    let [alice, bob] = people();
+    for (round, channels) in [1, 3, 1, 2].into_iter().enumerate() {
+        let of = |own: &Identity, peer: &Identity| {
+            let mut options = options(&relay.address, own, peer.public());
+            options.channels = channels;
+            options
+        };
+        let (a, b) = (of(&alice, &bob), of(&bob, &alice));
+        let (one, two) = scope(|scope| {
+            let one = scope.spawn(|| talk(meet(&a).unwrap(), 1));
+            // The later one comes first in every other round.
+            sleep(Duration::from_millis(30 * (round as u64 % 2)));
+            (talk(meet(&b).unwrap(), 2), one.join().unwrap())
+        });
+        assert_ne!(one.0, two.0);
+        assert_eq!((one.1, two.1), (vec![1; channels], vec![2; channels]));
+    }
+    assert!(relay.turned_away().is_empty());
+    relay.until(|event| matches!(event, Event::Parted(_, bytes, ..) if *bytes > 1000));
+}
+
+#[test]
+fn others_that_wait_there_are_not_joined_and_nobody_waits_in_anothers_place() {
+    let relay = Running::new();
+    let [alice, bob, eve, mallory] = people();
+    // Eve wants Alice, who does not want her; Mallory and a stranger are wanted by nobody.
+    let mut strangers: Vec<Options> = vec![
+        options(&relay.address, &eve, alice.public()),
+        options(&relay.address, &eve, bob.public()),
+        options(&relay.address, &mallory, eve.public()),
+    ];
+    strangers.iter_mut().for_each(|options| options.limits.connect = Duration::from_secs(3));
+    let (a, b) = (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    scope(|scope| {
+        let waiting: Vec<_> = strangers.iter().map(|options| scope.spawn(|| meet(options))).collect();
+        sleep(Duration::from_millis(300));
+        let one = scope.spawn(|| talk(meet(&a).unwrap(), 1));
+        assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
+        assert_eq!(one.join().unwrap().1, [2]);
+        for stranger in waiting {
+            let error = stranger.join().unwrap().err().expect("nobody wants it");
+            assert!(matches!(&error, Error::Unreachable { reason, .. } if reason.contains("did not come")), "{error}");
+        }
+    });
+}
+
+/// The bytes of a call by `own` for anybody, over the relay's challenge.
+fn called(challenge: &[u8], own: &Identity, shown: PublicKey) -> Vec<u8> {
+    let signed = [challenge, &[0, 0]].concat();
+    let signature = own.sign("tacit 1 call at a relay", &signed).unwrap();
+    [b"tacit relay 1\r\n\0".as_slice(), &[0, 0], &shown.to_bytes(), &signature].concat()
+}
+
+#[test]
+fn who_shows_anothers_key_says_an_old_call_again_or_speaks_otherwise_is_turned_away() {
+    let relay = Running::new();
+    let [alice, eve] = people();
+    let dial = || {
+        let mut stream = TcpStream::connect(&relay.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut greeting = [0; 48];
+        stream.read_exact(&mut greeting).unwrap();
+        (stream, greeting[16..].to_vec())
+    };
+    let ends = |mut stream: TcpStream| loop {
+        match stream.read(&mut [0; 64]) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let (mut stream, challenge) = dial();
+    let old = called(&challenge, &alice, alice.public());
+    stream.write_all(&old).unwrap();
+    let mut waits = [0];
+    stream.read_exact(&mut waits).unwrap();
+    assert_eq!(&waits, b".");
+    // Eve saw that call and says it again, then shows Alice's key with a signature of her own.
+    let (mut again, challenge) = dial();
+    again.write_all(&old).unwrap();
+    ends(again);
+    let (mut shown, forged) = dial();
+    shown.write_all(&called(&forged, &eve, alice.public())).unwrap();
+    ends(shown);
+    assert_ne!(challenge, forged);
+    let (mut http, _) = dial();
+    http.write_all(b"GET / HTTP/1.1\r\nHost: relay.example\r\n\r\n").unwrap();
+    ends(http);
+    // Nine fingerprints, and a part that there is not.
+    for head in [[0, 9], [4, 0]] {
+        let (mut malformed, _) = dial();
+        malformed.write_all(&[b"tacit relay 1\r\n\0".as_slice(), &head, &[7; 32]].concat()).unwrap();
+        ends(malformed);
+    }
+    let why = relay.turned_away();
+    let count = |what: &str| why.iter().filter(|why| why.contains(what)).count();
+    assert_eq!((count("has not the key"), count("does not speak"), count("malformed")), (2, 1, 2), "{why:?}");
+}
+
+#[test]
+fn silent_connections_drive_out_their_own_and_a_pair_still_meets() {
+    let bounds = Bounds { unknown: 8, of_address: 8, ..Bounds::default() };
+    let relay = Running::with(bounds, &[]);
+    let silent: Vec<_> = (0..40).map(|_| TcpStream::connect(&relay.address).unwrap()).collect();
+    relay.until(|event| matches!(event, Event::TurnedAway(_, why, _) if why.contains("of its address")));
+    drop(silent);
+    let [alice, bob] = people();
+    let (a, b) = (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    scope(|scope| {
+        let one = scope.spawn(|| talk(meet(&a).unwrap(), 1));
+        assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
+        one.join().unwrap();
+    });
+}
+
+#[test]
+fn a_service_waits_at_the_relay_for_many_and_knows_them_by_their_keys() {
+    let relay = Running::new();
+    let [service, one, two, eve] = people();
+    let trusted = [&one, &two].map(|client| client.public().fingerprint()).into_iter().collect();
+    let mut serving = options(&relay.address, &service, one.public());
+    serving.protection = Protection::Tls(Tls::one_of(&service, trusted).unwrap());
+    let clients = [&one, &two].map(|client| options(&relay.address, client, service.public()));
+    let mut stranger = options(&relay.address, &eve, service.public());
+    stranger.limits.connect = Duration::from_secs(2);
+    scope(|scope| {
+        let served = scope.spawn(|| {
+            let listener = Listener::at_relay(&serving).unwrap();
+            assert!(listener.place().contains("relay"));
+            let mut reception = Reception::new(&listener, serving.clone()).unwrap();
+            let mut heard = Vec::new();
+            while heard.len() < 6 {
+                let Some(session) = reception.next(Duration::from_secs(20)).unwrap() else { break };
+                heard.extend(talk(session, 9).1);
+            }
+            heard.sort_unstable();
+            heard
+        });
+        for round in 0..3 {
+            let told = [0, 1].map(|at| {
+                let options = &clients[at];
+                scope.spawn(move || talk(call(options).unwrap(), 10 * round + at as u64).1)
+            });
+            if round == 0 {
+                let error = call(&stranger).err().expect("nobody trusts Eve");
+                assert!(error.is_peer_fault() || matches!(error, Error::Unreachable { .. }), "{error}");
+            }
+            assert!(told.into_iter().all(|told| told.join().unwrap() == [9]));
+        }
+        assert_eq!(served.join().unwrap(), [0, 1, 10, 11, 20, 21]);
+    });
+}
+
+#[test]
+fn a_relay_for_some_keys_says_so_to_others() {
+    let [alice, bob, eve] = people();
+    let relay = Running::with(Bounds::default(), &[alice.public(), bob.public()]);
+    let error = meet(&options(&relay.address, &eve, alice.public())).err().expect("Eve is not served");
+    assert!(error.to_string().contains("does not serve your key"), "{error}");
+    let (a, b) = (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    scope(|scope| {
+        let one = scope.spawn(|| talk(meet(&a).unwrap(), 1));
+        talk(meet(&b).unwrap(), 2);
+        one.join().unwrap();
+    });
+}
+
+#[test]
+fn a_pair_that_passes_too_much_or_is_silent_too_long_is_parted() {
+    for (bounds, why) in [
+        (Bounds { bytes: 100_000, ..Bounds::default() }, "too many bytes"),
+        (Bounds { time: Duration::from_millis(700), ..Bounds::default() }, "too long"),
+        (Bounds { idle: Duration::from_millis(700), ..Bounds::default() }, "gave up"),
+    ] {
+        let relay = Running::with(bounds, &[]);
+        let [alice, bob] = people();
+        let sides =
+            [options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public())];
+        let lost = scope(|scope| {
+            let ends = [0, 1].map(|at| {
+                let options = &sides[at];
+                scope.spawn(move || {
+                    let mut session = meet(options)?;
+                    if why == "too many bytes" {
+                        session.channel().send(&vec![0; 1 << 20])?;
+                        session.channel().flush()?;
+                    }
+                    session.channel().recv(&mut vec![0; 1 << 20])
+                })
+            });
+            ends.map(|end| end.join().unwrap())
+        });
+        assert!(lost.iter().all(Result::is_err), "{why}");
+        relay.until(|event| matches!(event, Event::Parted(.., Some(what)) if what.contains(why)));
+    }
+}
+
+#[test]
+fn what_is_no_relay_and_keys_that_are_none_are_said_at_once() {
+    let [alice, bob] = people();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").unwrap();
+        let _ = stream.read(&mut [0; 1024]);
+    });
+    let error = meet(&options(&address, &alice, bob.public())).err().expect("no relay");
+    assert!(error.to_string().contains("no relay answers there"), "{error}");
+    let mut plain = options(&address, &alice, bob.public());
+    plain.protection = Protection::Plaintext;
+    assert!(matches!(meet(&plain), Err(Error::Usage(_))));
+    let mut soon = options("127.0.0.1:1", &alice, bob.public());
+    soon.limits.connect = Duration::from_secs(1);
+    assert!(matches!(meet(&soon), Err(Error::Unreachable { .. })));
+}
+
+#[test]
+fn waiting_ends_when_it_is_cancelled_and_when_the_relay_comes_back_it_goes_on() {
+    let [alice, bob] = people();
+    let relay = Running::new();
+    let mut waiting = options(&relay.address, &alice, bob.public());
+    waiting.cancel = Cancel::armed();
+    let cancel = waiting.cancel.clone();
+    let ended = spawn(move || meet(&waiting).err());
+    sleep(Duration::from_millis(300));
+    cancel.cancel();
+    assert!(matches!(ended.join().unwrap(), Some(Error::Cancelled)));
+    // The relay ends while one waits, and another begins in its place.
+    let address = relay.address.clone();
+    let a = options(&address, &alice, bob.public());
+    let first = spawn(move || talk(meet(&a).unwrap(), 1));
+    sleep(Duration::from_millis(300));
+    drop(relay);
+    sleep(Duration::from_millis(700));
+    let again = Cancel::armed();
+    let end = Instant::now() + Duration::from_secs(10);
+    let relay = loop {
+        match Relay::bind(&address, Bounds::default(), &[], again.clone(), |_| ()) {
+            Ok(relay) => break relay,
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        sleep(Duration::from_millis(50));
+    };
+    spawn(move || relay.serve().unwrap());
+    let b = options(&address, &bob, alice.public());
+    assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
+    first.join().unwrap();
+    again.cancel();
+}
