@@ -1,5 +1,8 @@
 //! What the other side gave, on its way behind our rows.
 
+use crate::csv::beside;
+use crate::fault::Result;
+
 /// A cell that the other side gave; nothing where it is null.
 pub(crate) type Cell = Option<String>;
 
@@ -10,13 +13,64 @@ pub(crate) struct Behind<'a, 'm> {
     pub prefix: &'a str,
     /// The rows of an element.
     pub rows: &'a dyn Fn(usize) -> &'m [Vec<Cell>],
+    /// Whether every row of ours goes out, with a first column that says whether it matches.
+    pub is_left: bool,
+    /// Cells that the output could not hold, and that were left empty.
+    pub emptied: &'a std::cell::Cell<u64>,
 }
+
+/// The column of a left join that says whether a row matches.
+const MATCHED: &str = "matched";
 
 impl Behind<'_, '_> {
     /// The names, next to `own` columns: no two are the same.
     pub(crate) fn named<'o>(&self, own: impl Iterator<Item = &'o str> + Clone) -> Vec<String> {
-        named(own, self.names, self.prefix)
+        if !self.is_left {
+            return named(own, self.names, self.prefix);
+        }
+        let flag = beside(own.clone(), &[MATCHED]);
+        let mut taken: Vec<&str> = own.collect();
+        taken.extend(flag.iter().map(String::as_str));
+        let more = named(taken.iter().copied(), self.names, self.prefix);
+        flag.iter().cloned().chain(more).collect()
     }
+
+    /// Whether a row of this element goes out.
+    pub(crate) fn goes_out(&self, at: Option<usize>) -> bool {
+        self.is_left || !self.rows_of(at).is_empty()
+    }
+
+    /// Hands what goes behind a row of this element to `visit`, once for each time that the row goes out.
+    pub(crate) fn each(
+        &self,
+        at: Option<usize>,
+        mut visit: impl FnMut(&[Option<&str>]) -> Result<()>,
+    ) -> Result<()> {
+        let rows = self.rows_of(at);
+        let flag = |text| self.is_left.then_some(Some(text));
+        for row in rows {
+            let cells: Vec<_> = flag("true").into_iter().chain(row.iter().map(Option::as_deref)).collect();
+            visit(&cells)?;
+        }
+        if rows.is_empty() && self.is_left {
+            let cells: Vec<_> = flag("false").into_iter().chain(self.names.iter().map(|_| None)).collect();
+            visit(&cells)?;
+        }
+        Ok(())
+    }
+
+    fn rows_of(&self, at: Option<usize>) -> &[Vec<Cell>] {
+        at.map_or(&[], self.rows)
+    }
+}
+
+/// What was written of rows with something behind them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Written {
+    /// Rows.
+    pub rows: u64,
+    /// Cells of the other side's that the output could not hold, and that were left empty.
+    pub emptied: u64,
 }
 
 /// The `names` of columns that come behind `own`: one that is taken already gets the prefix, and a number if

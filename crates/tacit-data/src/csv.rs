@@ -380,7 +380,7 @@ impl Source {
         let mut rows = self.rows()?;
         if self.options.header == Header::Names {
             rows.next()?;
-            writer.extended(rows.written(), &header)?;
+            writer.whole(rows.written(), &header)?;
         }
         let mut again = Contents::start();
         while rows.next()? {
@@ -389,7 +389,7 @@ impl Source {
             }
             let more = extend(again.rows);
             again.add(rows.fields());
-            writer.extended(rows.written(), &more)?;
+            writer.whole(rows.written(), &more)?;
         }
         if again.digest() != contents.digest() {
             return Err(self.changed());
@@ -397,9 +397,8 @@ impl Source {
         writer.finish()
     }
 
-    /// Copies the rows of whose number and element `element` gives one to `output`, which is called `target`,
-    /// once for each of the rows of cells that `behind` has for it, which go behind our own. Returns the
-    /// number of rows written.
+    /// Copies the rows of whose number and element `element` gives one, or all of a left join, to `output`, which
+    /// is called `target`, with what `behind` has for it. Returns the number of rows written.
     pub(crate) fn write_joined(
         &self,
         mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
@@ -413,15 +412,26 @@ impl Source {
         self.each_row(|rows, found| {
             let at = element(number, found.as_ref())?;
             number += 1;
-            for cells in at.map_or(&[][..], |at| (behind.rows)(at)) {
-                let cells: Vec<String> = cells.iter().map(|cell| cell.clone().unwrap_or_default()).collect();
-                writer.extended(rows.written(), &cells)?;
+            behind.each(at, |cells| {
+                let emptied = writer.extended(rows.written(), cells.iter().copied())?;
+                behind.emptied.set(behind.emptied.get() + emptied);
                 written += 1;
-            }
-            Ok::<_, Error>(())
+                Ok(())
+            })
         })?;
         writer.finish()?;
         Ok(written)
+    }
+
+    /// Whether an output as this file is written holds any cell behind its own, and these names.
+    pub(crate) fn holds_behind(&self, target: &Path, names: &[String]) -> Result<()> {
+        let named = self.options.header == Header::Names;
+        let name = names.iter().find(|name| named && !self.form.holds(self.options, name));
+        match (self.options.quote, name) {
+            (_, Some(_)) => Err(no_room(target, "the names of the peer's columns")),
+            (Quote::None, None) => Err(no_room(target, "every cell of the peer's")),
+            _ => Ok(()),
+        }
     }
 
     /// That the file is not the one that was read before.
@@ -436,7 +446,12 @@ impl Source {
             first.next()?;
             match names {
                 [] => writer.write(first.written())?,
-                names => writer.extended(first.written(), names)?,
+                names => {
+                    let named = writer.extended(first.written(), names.iter().map(|name| Some(name.as_str())))?;
+                    if named > 0 {
+                        return Err(no_room(writer.target, "the names of the peer's columns"));
+                    }
+                }
             }
         }
         Ok(())
@@ -535,6 +550,12 @@ impl Source {
     }
 }
 
+/// That a file as this one is written has no room for what comes behind its columns.
+fn no_room(target: &Path, what: &'static str) -> Error {
+    let remedy = "name it .parquet or .arrow, or let --unfit null leave such cells empty";
+    Error::NoRoom { path: target.to_owned(), what, remedy }
+}
+
 /// The `names`, each with a number behind it where a column in front of it is called so.
 pub(crate) fn beside<'a>(columns: impl Iterator<Item = &'a str> + Clone, names: &[&str]) -> Vec<String> {
     let mut header: Vec<String> = Vec::new();
@@ -608,38 +629,31 @@ impl<'a, W: Write> TableWriter<'a, W> {
         self.put(end)
     }
 
-    /// A row as it stood in its file, and more fields.
-    fn extended(&mut self, row: &[u8], more: &[String]) -> Result<()> {
-        // A cell may be the peer's: it must not end a field or a row of ours.
-        let special = |byte: u8| {
-            Some(byte) == self.options.escape
-                || self.options.quote == Quote::None
-                    && (byte == self.form.delimiter || matches!(byte, b'\r' | b'\n'))
-        };
-        if more.iter().any(|cell| cell.bytes().any(special)) {
-            let what = "a cell to be added holds a separator or an escape, which this dialect cannot hold";
-            let source = std::io::Error::other(what);
-            return Err(Error::Unwritable { path: self.target.to_owned(), source });
+    /// A row as it stood in its file, and more fields, which this dialect must hold.
+    fn whole(&mut self, row: &[u8], more: &[String]) -> Result<()> {
+        match self.extended(row, more.iter().map(|field| Some(field.as_str())))? {
+            0 => Ok(()),
+            _ => Err(no_room(self.target, "every result")),
+        }
+    }
+
+    /// A row as it stood in its file, and more fields. Returns how many of them this dialect cannot hold: they
+    /// are left empty. A field may be the peer's: it must not end a field or a row of ours.
+    fn extended<'c>(&mut self, row: &[u8], more: impl Iterator<Item = Option<&'c str>>) -> Result<u64> {
+        let (mut tail, mut emptied) = (Vec::new(), 0);
+        for field in more {
+            tail.push(self.form.delimiter);
+            let field = field.unwrap_or_default();
+            match self.form.holds(self.options, field) {
+                true => self.form.field(self.options, field, &mut tail),
+                false => emptied += 1,
+            }
         }
         let (body, end) = self.ended(row);
-        let mut builder = ::csv::WriterBuilder::new();
-        builder.delimiter(self.form.delimiter).escape(self.options.escape.unwrap_or(b'\\'));
-        builder.double_quote(self.options.escape.is_none());
-        match self.options.quote {
-            Quote::Double => {}
-            Quote::Byte(quote) => drop(builder.quote(quote)),
-            Quote::None => drop(builder.quote_style(::csv::QuoteStyle::Never)),
-        }
-        // A first field that stands for the row's own, so that delimiters and quotes come out right.
-        let mut tail = builder.from_writer(Vec::new());
-        let fault = |error| Error::Unwritable { path: self.target.to_owned(), source: into_io(error) };
-        tail.write_record(std::iter::once("x").chain(more.iter().map(String::as_str))).map_err(fault)?;
-        let unfinished = |_| std::io::Error::from(std::io::ErrorKind::WriteZero);
-        let tail = tail.into_inner().map_err(unfinished);
-        let tail = tail.map_err(|source| Error::Unwritable { path: self.target.to_owned(), source })?;
         self.put(body)?;
-        self.put(tail.strip_suffix(b"\n").and_then(|tail| tail.get(1..)).unwrap_or(&[]))?;
-        self.put(end)
+        self.put(&tail)?;
+        self.put(end)?;
+        Ok(emptied)
     }
 
     fn ended<'r>(&self, row: &'r [u8]) -> (&'r [u8], &'static [u8]) {
@@ -710,11 +724,32 @@ impl Form {
         };
         Form { delimiter, byte_order_mark: start.starts_with(BYTE_ORDER_MARK), end }
     }
-}
 
-fn into_io(error: ::csv::Error) -> std::io::Error {
-    match error.into_kind() {
-        ::csv::ErrorKind::Io(error) => error,
-        _ => std::io::ErrorKind::InvalidData.into(),
+    /// Whether a byte ends a field or a row, or encloses one.
+    fn is_special(&self, options: Options, byte: u8) -> bool {
+        let quote = options.quote.byte();
+        byte == self.delimiter
+            || matches!(byte, b'\r' | b'\n')
+            || quote.is_some() && (quote == Some(byte) || options.escape == Some(byte))
+    }
+
+    /// Whether a field can be written so that it is read as it is.
+    fn holds(&self, options: Options, field: &str) -> bool {
+        options.quote.byte().is_some() || !field.bytes().any(|byte| self.is_special(options, byte))
+    }
+
+    /// Appends a field, enclosed where that is needed.
+    fn field(&self, options: Options, field: &str, line: &mut Vec<u8>) {
+        let quote = options.quote.byte().filter(|_| field.bytes().any(|byte| self.is_special(options, byte)));
+        let Some(quote) = quote else { return line.extend_from_slice(field.as_bytes()) };
+        line.push(quote);
+        for byte in field.bytes() {
+            if byte == quote || options.escape == Some(byte) {
+                line.push(options.escape.unwrap_or(quote));
+            }
+            line.push(byte);
+        }
+        line.push(quote);
     }
 }
+

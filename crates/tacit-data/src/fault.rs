@@ -220,6 +220,16 @@ pub enum Error {
         /// What its name says.
         kind: &'static str,
     },
+    /// An output in which not every cell has room that may come behind the input's columns.
+    #[error("{}: the output cannot hold {what}; {remedy}", name(.path))]
+    NoRoom {
+        /// The output file.
+        path: PathBuf,
+        /// What it cannot hold.
+        what: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A column of a file of columns that cannot be read.
     #[error("{}: column {column} cannot be read behind row {rows}: {what}", name(.path))]
     Unread {

@@ -1,6 +1,7 @@
 //! Our rows with the other side's columns behind them, where they come from columns or go to them.
 //!
-//! A row of ours comes once for each of the other side's with its key. What the other side gave is text.
+//! A row of ours comes once for each of the other side's with its key; in a left join it comes in any case,
+//! behind it whether it matches. What the other side gave is text.
 
 use crate::behind::Behind;
 use crate::columnar::{self, Format, Origin, Writer, unwritable};
@@ -10,7 +11,7 @@ use crate::fault::{Result, guarded};
 use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
@@ -22,13 +23,29 @@ const BATCH: usize = 8192;
 /// Our columns with those behind.
 fn schema(behind: &Behind<'_, '_>, own: &SchemaRef) -> SchemaRef {
     let names = behind.named(own.fields().iter().map(|field| field.name().as_str()));
-    let more = names.into_iter().map(|name| Arc::new(Field::new(name, DataType::LargeUtf8, true)));
+    let kind = |at: usize| if behind.is_left && at == 0 { DataType::Boolean } else { DataType::LargeUtf8 };
+    let more = names.into_iter().enumerate().map(|(at, name)| Arc::new(Field::new(name, kind(at), true)));
     let fields: Vec<_> = own.fields().iter().cloned().chain(more).collect();
     SchemaRef::new(Schema::new_with_metadata(fields, own.metadata().clone()))
 }
 
 fn builders(behind: &Behind<'_, '_>) -> Vec<LargeStringBuilder> {
-    behind.names.iter().map(|_| LargeStringBuilder::new()).collect()
+    (0..behind.names.len() + usize::from(behind.is_left)).map(|_| LargeStringBuilder::new()).collect()
+}
+
+/// The columns that `more` holds, with the types that [`schema`] gives them.
+fn finished(
+    behind: &Behind<'_, '_>,
+    more: &mut [LargeStringBuilder],
+) -> std::result::Result<Vec<ArrayRef>, ArrowError> {
+    let column = |(at, column): (usize, &mut LargeStringBuilder)| {
+        let texts = Arc::new(column.finish()) as ArrayRef;
+        match behind.is_left && at == 0 {
+            true => arrow_cast::cast(&texts, &DataType::Boolean),
+            false => Ok(texts),
+        }
+    };
+    more.iter_mut().enumerate().map(column).collect()
 }
 
 /// Writes the rows of a table of columns to `output`, which is called `target`: of those of whose number and
@@ -45,23 +62,27 @@ pub(crate) fn columns(
     // The elements of a batch's rows, told before its rows are.
     let chosen = RefCell::new(Vec::new());
     let choose = |row: u64, found: Option<&Element>| {
-        let at = element(row, found)?.filter(|at| !(behind.rows)(*at).is_empty());
-        at.inspect(|at| chosen.borrow_mut().push(*at));
-        Ok(at.is_some())
+        let at = element(row, found)?;
+        let goes_out = behind.goes_out(at);
+        if goes_out {
+            chosen.borrow_mut().push(at);
+        }
+        Ok(goes_out)
     };
     let mut each = |batch: &RecordBatch, write: &mut dyn FnMut(&RecordBatch) -> Result<()>| {
         let (mut own, mut more) = (Vec::new(), builders(behind));
         for (at, element) in (0..).zip(chosen.take()) {
-            for row in (behind.rows)(element) {
+            behind.each(element, |row| {
                 own.push(at);
-                more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(cell.as_deref()));
-            }
+                more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(*cell));
+                Ok(())
+            })?;
         }
         written += own.len() as u64;
         let own = UInt32Array::from(own);
         let own = guarded(|| arrow_select::take::take_arrays(batch.columns(), &own, None));
         let mut columns = own.map_err(|error| unwritable(target, &error))?;
-        columns.extend(more.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
+        columns.extend(finished(behind, &mut more).map_err(|error| unwritable(target, &error))?);
         let batch = RecordBatch::try_new(schema.clone(), columns);
         write(&batch.map_err(|error| unwritable(target, &error))?)
     };
@@ -92,27 +113,29 @@ pub(crate) fn csv_to_columns(
     let mut own: Vec<_> = source.columns().map(|_| LargeStringBuilder::new()).collect();
     let mut more = builders(behind);
     let mut flush = |own: &mut [LargeStringBuilder], more: &mut [LargeStringBuilder]| {
-        let columns = own.iter_mut().chain(more).map(|column| Arc::new(column.finish()) as ArrayRef);
-        let batch = RecordBatch::try_new(schema.clone(), columns.collect());
+        let mut columns: Vec<_> = own.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+        columns.extend(finished(behind, more).map_err(|error| unwritable(target, &error))?);
+        let batch = RecordBatch::try_new(schema.clone(), columns);
         writer.write(&batch.map_err(|error| unwritable(target, &error))?)
     };
     let (mut waiting, mut written) = (0, 0);
-    let chosen = std::cell::Cell::new(0);
+    let chosen = std::cell::Cell::new(None);
     let choose = |row: u64, found: Option<&Element>| {
-        let at = element(row, found)?.filter(|at| !(behind.rows)(*at).is_empty());
-        at.inspect(|at| chosen.set(*at));
-        Ok(at.is_some())
+        let at = element(row, found)?;
+        chosen.set(at);
+        Ok(behind.goes_out(at))
     };
     source.each_wanted(choose, |fields| {
         let fields: Vec<&str> = fields.collect();
-        for row in (behind.rows)(chosen.get()) {
+        behind.each(chosen.get(), |row| {
             for (column, cell) in own.iter_mut().zip(&fields) {
                 column.append_option((!source.is_null(cell)).then_some(*cell));
             }
-            more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(cell.as_deref()));
+            more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(*cell));
             waiting += 1;
             written += 1;
-        }
+            Ok(())
+        })?;
         if waiting >= BATCH {
             waiting = 0;
             flush(&mut own, &mut more)?;

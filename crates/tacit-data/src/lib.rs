@@ -12,7 +12,7 @@
 
 mod behind;
 mod bounds;
-pub use behind::named;
+pub use behind::{Written, named};
 pub mod columnar;
 mod convert;
 pub mod csv;

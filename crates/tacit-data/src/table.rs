@@ -1,7 +1,7 @@
 //! A table wherever it comes from: a file of CSV, Parquet or Arrow, which its first bytes tell, an object of
 //! these in a store, or what a database answers to a query.
 
-use crate::behind::{Behind, Cell};
+use crate::behind::{Behind, Cell, Written};
 use crate::columnar::{self, Format};
 use crate::convert;
 use crate::csv::{self, Options};
@@ -198,8 +198,8 @@ impl Source {
 
     /// Writes the rows for whose element (an index into `keys.elements()`) `rows` has something to `output`,
     /// which is called `target`, once for each of its rows of cells, which go behind our own as text; `names`
-    /// are the columns', with `prefix` in front of each that the table has already. Returns the number of
-    /// rows written.
+    /// are the columns', with `prefix` in front of each that the table has already. A cell that the output
+    /// cannot hold is left empty, and counted.
     pub fn write_joined<'m>(
         &self,
         keys: &KeySet,
@@ -208,17 +208,97 @@ impl Source {
         rows: impl Fn(usize) -> &'m [Vec<Cell>],
         target: &Path,
         output: &mut (impl Write + Send),
+    ) -> Result<Written> {
+        let emptied = std::cell::Cell::new(0);
+        let behind = Behind { names, prefix, rows: &rows, is_left: false, emptied: &emptied };
+        self.write_with(keys, &behind, target, output)
+    }
+
+    /// As [`write_joined`](Self::write_joined), with every other row too, in the table's order: a first column
+    /// behind our own says of each row whether it matches, and the others are empty where it does not. Where
+    /// nothing but that is to be said, `names` is empty and the rows of a match are one without cells.
+    pub fn write_left<'m>(
+        &self,
+        keys: &KeySet,
+        names: &[String],
+        prefix: &str,
+        rows: impl Fn(usize) -> &'m [Vec<Cell>],
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<Written> {
+        let emptied = std::cell::Cell::new(0);
+        let behind = Behind { names, prefix, rows: &rows, is_left: true, emptied: &emptied };
+        self.write_with(keys, &behind, target, output)
+    }
+
+    /// All rows, each with whether its element is in `matches`, as [`write_left`](Self::write_left) has it.
+    pub fn write_marked(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        target: &Path,
+        output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (behind, mut again) = (Behind { names, prefix, rows: &rows }, keys.again());
-        let element = |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
-        let written = match self {
-            Source::Columns(source) => join::columns(source, element, &behind, target, output)?,
-            Source::Csv(source) => match Format::by_name(target) {
-                Some(format) => join::csv_to_columns(source, element, &behind, format, target, output)?,
-                None => source.write_joined(element, &behind, target, output)?,
-            },
+        let (wanted, found) = (keys.wanted(matches), [Vec::new()]);
+        let rows = |at: usize| if wanted[at] { &found[..] } else { &[] };
+        Ok(self.write_left(keys, &[], "", rows, target, output)?.rows)
+    }
+
+    /// All rows, each with whether `wanted` says yes to its number, if the table still has the keys of `pass`.
+    pub fn write_rows_marked(
+        &self,
+        pass: &Pass,
+        wanted: impl Fn(u64) -> bool,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        let (mut again, found, emptied) = (Passing::default(), [Vec::new()], std::cell::Cell::new(0));
+        let rows = |_| &found[..];
+        let behind = Behind { names: &[], prefix: "", rows: &rows, is_left: true, emptied: &emptied };
+        let element = |row: u64, element: Option<&Element>| {
+            again.add(element);
+            Ok(wanted(row).then_some(0))
         };
-        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+        let written = self.write_behind(element, &behind, target, output)?;
+        if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+    }
+
+    /// Errors where an output of this name cannot hold whatever may come behind our columns under these names.
+    pub fn holds_behind(&self, target: &Path, names: &[String]) -> Result<()> {
+        match self {
+            Source::Csv(source) if Format::by_name(target).is_none() => source.holds_behind(target, names),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_with(
+        &self,
+        keys: &KeySet,
+        behind: &Behind<'_, '_>,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<Written> {
+        let mut again = keys.again();
+        let element = |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
+        let rows = self.write_behind(element, behind, target, output)?;
+        let emptied = behind.emptied.get();
+        if again.is_whole() { Ok(Written { rows, emptied }) } else { Err(self.changed()) }
+    }
+
+    fn write_behind(
+        &self,
+        element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+        behind: &Behind<'_, '_>,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        match self {
+            Source::Columns(source) => join::columns(source, element, behind, target, output),
+            Source::Csv(source) => match Format::by_name(target) {
+                Some(format) => join::csv_to_columns(source, element, behind, format, target, output),
+                None => source.write_joined(element, behind, target, output),
+            },
+        }
     }
 
     /// Writes the rows that `wanted` says of their number and element, as the target's name says.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tacit::job::psi::gateway::{Given, Planned, Ran, Throw, Token};
-use tacit::job::psi::{Job, Learns, MAX_BUCKETS};
+use tacit::job::psi::{Job, Learns, MAX_BUCKETS, USUAL_KEY};
 use tacit::{Error, Security};
 use tacit_data::columnar::Texts;
 use tacit_data::records::{KeyHasher, KeySpec, Normalisation};
@@ -117,10 +117,11 @@ pub struct Plan(Planned);
 #[pymethods]
 impl Plan {
     /// Opens the job at the party's own gateway, and waits for the peer's driver. `give` has columns with the
-    /// bytes of each one's longest cell, and `rows` is how many rows a key has at most.
+    /// bytes of each one's longest cell, and `rows` is how many rows a key has at most; the peer's columns may take
+    /// `max_cell` bytes for each of its keys, and those of a bucket's matches `memory`.
     #[staticmethod]
     #[pyo3(signature = (gateway, token, job, key, own, *, buckets, result="me", reveal="rows", give=Vec::new(), rows=0,
-        security="malicious", base_ot=None, patience=600.0))]
+        security="malicious", base_ot=None, patience=600.0, max_cell=None, memory=None))]
     fn open(
         py: Python<'_>,
         gateway: String,
@@ -136,6 +137,8 @@ impl Plan {
         security: &str,
         base_ot: Option<String>,
         patience: f64,
+        max_cell: Option<u64>,
+        memory: Option<u64>,
     ) -> PyResult<Self> {
         let learns = match result {
             "me" => Learns::Me,
@@ -157,7 +160,14 @@ impl Plan {
             patience.ok_or_else(|| fault::usage(py, "timeout is a number of seconds, 1 or more"))?;
         let (reveal, _) = crate::reveal::kinds(py, reveal, "refuse")?;
         let names = give.iter().map(|(name, _)| name.clone()).collect();
-        let about = Job { reveal, give: names, key: Some(key.0.clone()), ..Job::new(learns, security) };
+        let about = Job {
+            reveal,
+            give: names,
+            key: Some(key.0.clone()),
+            max_cell: max_cell.unwrap_or(USUAL_KEY),
+            row_memory: memory.unwrap_or(u64::MAX),
+            ..Job::new(learns, security)
+        };
         let given = Given { columns: give, rows };
         let opened = py.detach(|| {
             about.check_by_gateways()?;

@@ -177,6 +177,17 @@ impl Offered {
         )))
     }
 
+    /// Refuses to give columns that take more for each key than the service takes.
+    pub fn admit_width(&self, bytes: Option<u64>) -> Result<()> {
+        match (bytes, self.offer.client_bytes_a_key) {
+            (Some(bytes), Some(most)) if bytes > most => Err(Error::Input(format!(
+                "the columns to give take {bytes} bytes for each key, and the service accepts up to {most}; give fewer \
+                 columns or rows"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Tells the service that we do not take the offer.
     pub fn decline(mut self) -> Result<()> {
         self.answered = true;

@@ -3,9 +3,9 @@
 use crate::clock::Time;
 use crate::ledger::{Charge, Ledger, Spent};
 use crate::policy::{Gate, Job, Lookup, Policy, Source};
-use crate::terms::{self, Left};
+use crate::terms::{self, Left, Offer};
 use crate::wire::{Ask, Refusal};
-use tacit::job::psi::{self, Duplicates, Learns, Reveal};
+use tacit::job::psi::{self, Duplicates, Learns, Owned, Reveal};
 use tacit::{Error, Result};
 
 /// A no: what the client is told, and what the log says where that is more.
@@ -336,6 +336,18 @@ pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
         return Err(No::new("max_peer_keys", what));
     }
     Ok(())
+}
+
+/// Refuses a run whose columns of ours take more for each key than the offer says.
+pub(crate) fn width(gift: &Owned, keys: u64, offer: &Offer) -> std::result::Result<(), No> {
+    let bytes = gift.bytes_a_key(keys).map_err(|error| fault(&error))?;
+    match (bytes, offer.service_bytes_a_key) {
+        (Some(bytes), Some(most)) if bytes > most => {
+            let what = format!("the columns to give take {bytes} bytes a key, more than `max_cell`, {most}");
+            Err(fault(&Error::Input(what)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A fault of ours, which the client learns nothing of.

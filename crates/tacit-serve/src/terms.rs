@@ -100,8 +100,14 @@ pub struct Offer {
     pub result: String,
     /// Columns of the service's rows that go into the result.
     pub service_gives: Vec<String>,
+    /// The most bytes that these take for each of the service's keys, all columns and rows together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_bytes_a_key: Option<u64>,
     /// Columns of the client's rows that go into it.
     pub client_gives: Vec<String>,
+    /// The most bytes that those may take for each of the client's keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_bytes_a_key: Option<u64>,
     /// By which protocol.
     pub protocol: String,
     /// Against which peer either side is protected.
@@ -364,12 +370,13 @@ impl Offer {
             ),
             None => format!("key columns: {}, of the types {}", self.key_columns, shown(&self.key_types)),
         });
-        let gives = |who: &str, columns: &[String]| {
+        let gives = |who: &str, columns: &[String], bytes: Option<u64>| {
             let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();
-            (!names.is_empty()).then(|| format!("columns of {who} in the result: {}", names.join(", ")))
+            let width = bytes.map_or_else(String::new, |bytes| format!(", up to {bytes} bytes for each key"));
+            (!names.is_empty()).then(|| format!("columns of {who} in the result: {}{width}", names.join(", ")))
         };
-        lines.extend(gives(&service, &self.service_gives));
-        lines.extend(gives(&client, &self.client_gives));
+        lines.extend(gives(&service, &self.service_gives, self.service_bytes_a_key));
+        lines.extend(gives(&client, &self.client_gives, self.client_bytes_a_key));
         if self.min_matches > 0 {
             lines.push(format!("the number is withheld below {} matching keys", self.min_matches));
         }

@@ -39,6 +39,8 @@ pub(crate) fn offer(run: &str) -> Offer {
         result: "client".into(),
         service_gives: Vec::new(),
         client_gives: Vec::new(),
+        service_bytes_a_key: None,
+        client_bytes_a_key: None,
         protocol: "auto".into(),
         security: "malicious".into(),
         base_ot: "mrr21".into(),

@@ -276,10 +276,12 @@ impl Visit<'_> {
         let rows = one.saturating_sub(admitted.run.memory(own.count(), accept.keys));
         let job = psi::Job {
             max_cell: admitted.run.max_cell,
+            line_ends: admitted.run.line_ends,
             row_memory: admitted.run.row_memory.min(rows),
             ..offer.job(Side::Service, &admitted.source.key)?
         };
         let gift = own.gift(&job, admitted.job.duplicates).map_err(|error| rules::fault(&error))?;
+        rules::width(&gift, own.count(), &offer)?;
         self.grant(session, ask, admitted, Ready { offer, accept, own, job, gift }, said)
     }
 
@@ -379,6 +381,7 @@ impl Visit<'_> {
         let fitting = rules::fitting_keys(job, run, (own.count(), own.keys().rows()), most, left.rows)?;
         let base = tacit::ot::base_ot(job.base_ot(), run.security)?;
         let normalisation = source.key.normalisation;
+        let is_payload = matches!(run.reveal, Reveal::Payload(_));
         Ok(Offer {
             version: terms::VERSION,
             run: self.run.clone(),
@@ -389,7 +392,9 @@ impl Visit<'_> {
             reveal: run.reveal.terms(),
             result: terms::result_name(run.learns).to_owned(),
             service_gives: run.give.clone(),
+            service_bytes_a_key: (is_payload && !run.give.is_empty()).then_some(run.max_cell),
             client_gives: client_gives.clone(),
+            client_bytes_a_key: (is_payload && !client_gives.is_empty()).then_some(run.max_cell),
             protocol: run.protocol.name().to_owned(),
             security: tacit::security_name(run.security).to_owned(),
             base_ot: base.name().to_owned(),

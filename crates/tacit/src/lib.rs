@@ -108,7 +108,7 @@ pub mod crypto {
 /// Tables, their keys, and NumPy archives.
 pub mod data {
     pub use tacit_data::{
-        csv, generate, give, input, keys, machine, npz, object, place, records, table, values,
+        Written, csv, generate, give, input, keys, machine, npz, object, place, records, table, values,
     };
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod messages;
 pub(crate) mod peer;
 pub(crate) mod plan;
+pub(crate) mod results;
 pub(crate) mod share;
 pub(crate) mod table;
 pub(crate) mod verbose;

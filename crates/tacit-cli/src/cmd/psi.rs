@@ -6,15 +6,16 @@ pub(in crate::cmd) use large::key_size;
 
 use crate::cli::Context;
 use crate::cli::keys::{self, Columns, KeyArgs, column_list};
-use crate::cli::output::{Output, name};
+use crate::cli::output::Output;
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::results::{Put, ResultArgs};
 use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
 use crate::cmd::eval::program::{self, ProgramArgs};
 use crate::cmd::eval::{self, AggregateArg};
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tacit::data::table::Source;
 use tacit::job::Ran;
 use tacit::job::eval::layout::{Inputs, Layout};
@@ -148,12 +149,8 @@ pub(crate) struct Args {
     input: PathBuf,
     #[command(flatten)]
     key: KeyArgs,
-    /// Writes our matching rows, with all their columns, to this file
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Writes our other rows, whose key the peer does not have or which have none, to this file
-    #[arg(long, value_name = "FILE")]
-    output_rest: Option<PathBuf>,
+    #[command(flatten)]
+    results: ResultArgs,
     /// Who learns the matches
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
@@ -243,13 +240,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
-    if args.output.is_some() && args.result == Gets::Peer {
-        let what = "has nothing to hold with --result peer; leave one of the two out".into();
-        return Err(Error::Parameter { name: "output", what });
-    }
-    if args.output_rest.is_some() && args.result == Gets::Peer {
-        let what = "has nothing to hold with --result peer; leave one of the two out".into();
-        return Err(Error::Parameter { name: "output-rest", what });
+    if args.result == Gets::Peer {
+        args.results.check_none()?;
     }
     let (function, mut job) = (args.function()?, args.job());
     job.each = function.as_ref().map(|(each, _)| each.clone());
@@ -268,14 +260,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if args.tags.is_some() || args.protocol == Protocol::Oprf {
         return published(args, context);
     }
-    if args.output.is_some() && job.reveal.is_aggregate() {
-        let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
-        return Err(Error::Parameter { name: "output", what });
-    }
-    if args.output_rest.is_some() && job.reveal.is_aggregate() {
-        let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
-        return Err(Error::Parameter { name: "output-rest", what });
-    }
+    args.results.check(&job.reveal)?;
     if let Some(memory) = args.memory {
         return large::run(&args, &job, memory, context);
     }
@@ -290,13 +275,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         session.allow(protocol)?;
     }
     session.base()?;
-    let mut output = args.output.as_deref().map(Output::create).transpose()?;
-    let mut rest = args.output_rest.as_deref().map(Output::create).transpose()?;
+    let mut results = args.results.open(Output::create)?;
     let table = read(&args, &job, context)?;
-    for output in [&mut output, &mut rest].into_iter().flatten() {
-        // Every row may match, and one without a line's end gets one.
-        output.reserve(table.bytes().saturating_add(2))?;
-    }
+    results.reserve(table.bytes())?;
     let keys = table.count();
     let what = format!("an intersection with {keys} keys");
     crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
@@ -313,20 +294,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let ran = session.run_psi_with(&job, table.keys().elements(), gift.borrowed(), most, &progress)?;
     progress.finish();
 
-    let mut rows = None;
-    if let Some(mut output) = output {
-        let target = output.target().to_owned();
-        rows = table.write(&job, &ran.result, &target, &mut output)?;
-        output.commit()?;
-    }
-    let mut more = Vec::new();
-    if let Some(mut rest) = rest {
-        let target = rest.target().to_owned();
-        let others = table.write_rest(&ran.result, &target, &mut rest)?;
-        rest.commit()?;
-        more = vec![("rest", json!(args.output_rest)), ("rest_rows", json!(others))];
-    }
-    report(args.output.as_deref(), &job, context, &table, &ran, most, rows, &more)
+    let put = results.write(&table, &job, &ran.result)?;
+    report((&args.results, &put), &job, context, &table, &ran, most, &[])
 }
 
 impl Args {
@@ -410,14 +379,11 @@ fn published(args: Args, context: &Context) -> Result<()> {
             "queries to a published file hold against a cheating server; leave it out",
         );
     }
-    if args.output_rest.is_some() {
-        return refuse("output-rest", "queries to a published file write matching rows alone; leave it out");
-    }
     if args.max_peer_rows.is_some() {
         return refuse("max-peer-rows", "the published file says how many keys it holds; leave it out");
     }
     let table = TableArgs { input: args.input, key: args.key, table: args.table };
-    let query = QueryArgs { table, tags, output: args.output, peer: args.peer };
+    let query = QueryArgs { table, tags, results: args.results, peer: args.peer };
     match args.dry_run {
         true => tags::dry_query(&query, context),
         false => tags::query(&query, context),
@@ -457,15 +423,11 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
 fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
     let source = Source::open(&args.input, spec, args.table.options())?;
-    for target in [&args.output, &args.output_rest].into_iter().flatten() {
-        source.admits(target)?;
-    }
+    args.results.admit(&source)?;
     let progress = context.progress("reading", source.bytes(), "B");
     let own = Own::read(source, &args.input, job, |done| progress.set(done))?;
     progress.finish();
-    for target in [&args.output, &args.output_rest].into_iter().flatten() {
-        own.prove(target)?;
-    }
+    args.results.prove_job(&own, job)?;
     Ok(own)
 }
 
@@ -545,13 +507,12 @@ fn suspicious_text(matches: u64, own: u64, peer: u64, object: &mut serde_json::V
 
 /// Tells the result of a run; `more` are fields that go into the object as well.
 pub(super) fn report(
-    target: Option<&Path>,
+    (results, put): (&ResultArgs, &Put),
     job: &Job,
     context: &Context,
     table: &Own,
     ran: &Ran<Revealed>,
     most_peer_keys: u64,
-    rows: Option<u64>,
     more: &[(&str, serde_json::Value)],
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
@@ -628,14 +589,7 @@ pub(super) fn report(
         object["warning"] = json!(warning);
         text += &format!("note: {warning}\n");
     }
-    if let (Some(path), Some(rows)) = (target, rows) {
-        object["output"] = json!(path);
-        object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", name(path));
-    }
-    if let (Some(path), Some(rows)) = (object["rest"].as_str(), object["rest_rows"].as_u64()) {
-        text += &format!("{rows} rows without a match written to {}\n", name(Path::new(path)));
-    }
+    text += &put.report(results, &mut object);
     text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
     text += &format!(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\

@@ -6,6 +6,7 @@ mod lookup;
 use crate::cli::keys::{Columns, all, column_list, key_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{Security, followed};
+use crate::cli::results::{ResultArgs, Results};
 use crate::cli::table::Dialect;
 use crate::cli::{Context, verbose, waiting};
 use crate::cmd::psi::{Gets, Several, report};
@@ -90,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.tags", conflicts_with_all = ["reveal", "result", "give"])]
     tags: Option<PathBuf>,
     /// A key to look up, instead of a table; repeat it for more
-    #[arg(long, value_name = "KEY", requires = "tags", conflicts_with = "output")]
+    #[arg(long, value_name = "KEY", requires = "tags", conflicts_with_all = ["output", "output_rest", "output_all"])]
     value: Vec<String>,
     /// The column, or several, that make a row's key, each with its type as in COL:TYPE unless it is text;
     /// repeat it or separate by commas
@@ -99,9 +100,8 @@ pub(crate) struct Args {
     /// Words for nothing in our file, such as NULL,\N,n/a: a cell that is one of them counts as empty
     #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
-    /// Writes our matching rows, with all their columns, to this file
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    results: ResultArgs,
     /// Who shall learn the result, if the job leaves that open
     #[arg(long, value_enum)]
     result: Option<Gets>,
@@ -223,21 +223,18 @@ struct Ready {
     job: Job,
     own: Own,
     gift: Owned,
-    output: Option<Output>,
+    results: Results,
 }
 
 /// Reads our table, and shows the terms; nothing where they are not taken.
 fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> Result<Option<Ready>> {
-    let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    let mut results = args.results.open(Output::create)?;
     let named = KeySpec::named(all(&args.key), Normalisation::default());
     let mut job = offered.job(&KeySpec { nulls: all(&args.null), ..named })?;
     job.max_cell = args.max_cell;
     job.line_ends = args.allow_line_ends;
     let admitted = offered.admit(&job, &args.floor(&all(&args.give)));
-    if args.output.is_some() && job.reveal.is_aggregate() {
-        let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
-        return Err(Error::Parameter { name: "output", what });
-    }
+    args.results.check(&job.reveal)?;
     if args.dry_run {
         let own = read(args, input, &job, context)?;
         shown(offered, own.count(), admitted.err(), context)?;
@@ -246,9 +243,7 @@ fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> R
     admitted?;
     let own = read(args, input, &job, context)?;
     offered.admit_keys(own.count())?;
-    if let Some(output) = &mut output {
-        output.reserve(own.bytes().saturating_add(2))?;
-    }
+    results.reserve(own.bytes())?;
     let what = format!("an intersection with {} keys", own.count());
     let memory = job.memory(own.count(), offered.offer.service_keys);
     check_memory(&what, memory, "split the file")?;
@@ -256,8 +251,9 @@ fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> R
         job.row_memory = available.saturating_sub(memory);
     }
     let gift = own.gift(&job, args.duplicates.into())?;
+    offered.admit_width(gift.bytes_a_key(own.count())?)?;
     let is_taken = taken(args, offered, own.count(), context)?;
-    Ok(is_taken.then_some(Ready { job, own, gift, output }))
+    Ok(is_taken.then_some(Ready { job, own, gift, results }))
 }
 
 fn intersect(
@@ -267,7 +263,7 @@ fn intersect(
     identity: &Identity,
     context: &Context,
 ) -> Result<()> {
-    let Some(Ready { job, own, gift, output }) = prepare(args, input, &offered, context)? else {
+    let Some(Ready { job, own, gift, results }) = prepare(args, input, &offered, context)? else {
         return offered.decline();
     };
 
@@ -281,12 +277,7 @@ fn intersect(
     let learned = done.service_learned();
     // The run is over and charged: a record that cannot be written takes no result away.
     let signed = done.record();
-    let mut rows = None;
-    if let Some(mut output) = output {
-        let target = output.target().to_owned();
-        rows = own.write(&job, &done.ran.result, &target, &mut output)?;
-        output.commit()?;
-    }
+    let put = results.write(&own, &job, &done.ran.result)?;
     let more = [
         ("name", json!("request")),
         ("job", json!(offer.job)),
@@ -296,7 +287,7 @@ fn intersect(
         ("signed_by_both", json!(matches!(signed, Ok(true)))),
         ("other_side_learned", json!(learned)),
     ];
-    report(args.output.as_deref(), &job, context, &own, &done.ran, done.service_keys, rows, &more)?;
+    report((&args.results, &put), &job, context, &own, &done.ran, done.service_keys, &more)?;
     keep(signed, &folder)
 }
 
@@ -343,15 +334,11 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
 fn read(args: &Args, input: &Path, job: &Job, context: &Context) -> Result<Own> {
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
     let source = Source::open_pinned(input, spec, args.table.options())?;
-    if let Some(target) = &args.output {
-        source.admits(target)?;
-    }
+    args.results.admit(&source)?;
     let progress = context.progress("reading", source.bytes(), "B");
     let own = Own::read(source, input, job, |done| progress.set(done))?;
     progress.finish();
-    if let Some(target) = &args.output {
-        own.prove(target)?;
-    }
+    args.results.prove_job(&own, job)?;
     Ok(own)
 }
 

@@ -4,6 +4,7 @@ use crate::cli::Context;
 use crate::cli::keys::KeyArgs;
 use crate::cli::output::{self, Output};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::results::ResultArgs;
 use crate::cli::table::Dialect;
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -174,9 +175,8 @@ pub(super) struct QueryArgs {
     /// The publisher's file of tags
     #[arg(long, value_name = "FILE.tags")]
     pub(super) tags: PathBuf,
-    /// Writes our matching rows, with all their columns, to this file
-    #[arg(long, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) results: ResultArgs,
     #[command(flatten)]
     pub(super) peer: PeerArgs,
 }
@@ -449,28 +449,18 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let (publication, digest) = (file.publication().clone(), *file.digest());
     let job = Querying { publication: &publication, digest: &digest };
     let table = args.table.read(context)?;
-    if let Some(target) = &args.output {
-        table.source.admits(target)?;
-        table.source.prove(target)?;
-    }
+    args.results.admit(&table.source)?;
+    args.results.prove(&table.source)?;
     args.check(&job, &table)?;
     let elements = table.keys.elements();
     let asked = elements.len() as u64;
-    let mut output = args.output.as_deref().map(Output::create).transpose()?;
-    if let Some(output) = &mut output {
-        // Every row may match, and one without a line's end gets one.
-        output.reserve(table.source.bytes().saturating_add(2))?;
-    }
+    let mut results = args.results.open(Output::create)?;
+    results.reserve(table.source.bytes())?;
     let progress = context.progress("querying", asked, "keys");
     let ran = session.query_tags(&job, &mut file, elements, &progress).map_err(of_file(&args.tags))?;
     let Ran { result: matches, wall, stats } = ran;
     progress.finish();
-    let mut rows = None;
-    if let Some(mut output) = output {
-        let target = output.target().to_owned();
-        rows = Some(table.source.write_matches(&table.keys, &matches, &target, &mut output)?);
-        output.commit()?;
-    }
+    let put = results.write_matches(&table.source, &table.keys, &matches)?;
 
     let keys = &table.keys;
     let learns = job.learns(asked);
@@ -494,11 +484,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
         "other_side_learned": learns,
     });
     let mut text = format!("{} matches\n", matches.len());
-    if let (Some(path), Some(rows)) = (&args.output, rows) {
-        object["output"] = json!(path);
-        object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", output::name(path));
-    }
+    text += &put.report(&args.results, &mut object);
     text += &format!(
         "our file: {} rows, {asked} distinct keys; the peer: {} distinct keys\n\
          {:.3} s, {} bytes sent, {} received; {} (malicious)\nthe other side learned {learns}",

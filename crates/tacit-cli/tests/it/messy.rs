@@ -116,3 +116,78 @@ fn outputs_have_no_name_of_what_they_are_not() {
     let peer = ["--input", "t.csv", "--key", "k", "--output-rest", "o.csv", "--result", "peer"];
     alone(&bench, &peer).fails_with(2, &["--output-rest"]);
 }
+
+/// What a dialect cannot hold of the peer's cells is known before the peer is called, or left empty and counted.
+#[test]
+fn a_dialect_that_cannot_hold_the_peers_cells_is_refused_or_leaves_them_empty() {
+    let bench = Bench::with_keys();
+    bench.write("plain.csv", "k,n\na,1\nb,2\nc,3\n");
+    bench.write("peer.csv", "k,note,more\na,\"x,y\",1\nb,z,\"2\n3\"\nd,w,4\n");
+    let asks = ["--input", "plain.csv", "--key", "k", "--quote", "none", "--reveal", "payload:note,more"];
+    let said = alone(&bench, &[&asks[..], &["--output", "o.csv"]].concat());
+    said.fails_with(3, &["o.csv", "cannot hold every cell of the peer's", "--unfit null", ".parquet"]);
+    let said = alone(&bench, &[&asks[..], &["--output-all", "o.csv"]].concat());
+    said.fails_with(3, &["o.csv", "every cell"]);
+    let gives = ["--input", "peer.csv", "--key", "k", "--reveal", "payload", "--give", "note,more"];
+    let gives = [&gives[..], &["--result", "peer", "--allow-line-ends"]].concat();
+    let lax = [&asks[..], &["--output", "o.csv", "--output-all", "all.csv", "--unfit", "null"]].concat();
+    let (a, b) = both(&bench, [&lax, &gives]);
+    b.success();
+    assert_eq!(bench.read("o.csv"), "k,n,note,more\na,1,,1\nb,2,z,\n");
+    assert_eq!(
+        bench.read("all.csv"),
+        "k,n,matched,note,more\na,1,true,,1\nb,2,true,z,\nc,3,false,,\n"
+    );
+    assert_eq!(json(&a)["cells_left_empty"], 4);
+    // A file of columns holds everything.
+    let (a, b) = both(&bench, [&[&asks[..], &["--output", "o.parquet"]].concat(), &gives]);
+    b.success();
+    assert_eq!(json(&a)["cells_left_empty"], 0);
+}
+
+#[test]
+fn cells_of_the_peers_are_escaped_as_the_file_is() {
+    let bench = Bench::with_keys();
+    bench.write("e.csv", "k,n\n\"a\\\"1\",1\n");
+    bench.write("peer.csv", "k,note\n\"a\"\"1\",\"say \"\"hi\"\", \\n\"\n");
+    let asks = ["--input", "e.csv", "--key", "k", "--escape", "\\", "--reveal", "payload:note"];
+    let gives = ["--input", "peer.csv", "--key", "k", "--reveal", "payload", "--give", "note", "--result", "peer"];
+    let (a, b) = both(&bench, [&[&asks[..], &["--output", "o.csv"]].concat(), &gives]);
+    (a.success(), b.success());
+    assert_eq!(bench.read("o.csv"), "k,n,note\n\"a\\\"1\",1,\"say \\\"hi\\\", \\\\n\"\n");
+    // It is read as what the peer gave.
+    let said = bench.run(&["check", "--input", "o.csv", "--key", "note", "--escape", "\\", "--show-keys", "1"]);
+    assert!(said.success().contains(r#"say \"hi\", \\n"#), "{said:?}");
+}
+
+#[test]
+fn all_rows_come_in_one_file_with_a_column_that_says_which_match() {
+    let bench = Bench::with_keys();
+    bench.write("a.csv", "k,matched\na,1\n,2\nb,3\na,4\n");
+    bench.write("b.csv", "k\nA\nz\n");
+    let ours = ["--input", "a.csv", "--key", "k", "--output", "o.csv", "--output-rest", "r.csv"];
+    let theirs = ["--input", "b.csv", "--key", "k", "--result", "peer"];
+    for more in [&[][..], &["--memory", "1GiB"]] {
+        for (name, text) in [
+            ("all.csv", "k,matched,matched_2\na,1,true\n,2,false\nb,3,false\na,4,true\n"),
+            ("all.parquet", ""),
+        ] {
+            let words = [&ours[..], &["--output-all", name, "--overwrite"], more].concat();
+            let (a, b) = both(&bench, [&words, &[&theirs[..], more].concat()]);
+            b.success();
+            let found = json(&a);
+            assert_eq!((&found["all"], &found["all_rows"]), (&name.into(), &4.into()), "{found}");
+            assert_eq!((&found["output_rows"], &found["rest_rows"]), (&2.into(), &2.into()), "{found}");
+            if !text.is_empty() {
+                assert_eq!(bench.read(name), text);
+                assert_eq!(bench.read("r.csv"), "k,matched\n,2\nb,3\n");
+            }
+        }
+    }
+    let said = bench.run(&["check", "--input", "all.parquet", "--key", "matched_2", "--show-keys", "4"]);
+    assert!(said.success().contains("  true\n  false\n  false\n  true"), "{said:?}");
+    let peer = ["--input", "a.csv", "--key", "k", "--output-all", "n.csv", "--result", "peer"];
+    alone(&bench, &peer).fails_with(2, &["--output-all"]);
+    let count = ["--input", "a.csv", "--key", "k", "--output-all", "n.csv", "--reveal", "count"];
+    alone(&bench, &count).fails_with(2, &["--output-all", "reveals no row"]);
+}

@@ -72,7 +72,12 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     assert_eq!(terms["offer"]["left"]["rows"], 1_000_000);
     town.ask("bob", "match", &["--ask"]).fails_with(2, &["nobody is there", "--yes"]);
 
-    let rows = town.granted("bob", "match", &["--output", "both.csv"]);
+    let files = ["--output", "both.csv", "--output-rest", "rest.csv", "--output-all", "all.csv"];
+    let rows = town.granted("bob", "match", &files);
+    assert_eq!(town.bench.read("rest.csv"), table("mail", 40..50));
+    let all = town.bench.read("all.csv");
+    assert_eq!(all.lines().filter(|line| line.ends_with(",true")).count(), 20, "{all}");
+    assert_eq!((&rows["rest_rows"], &rows["all_rows"]), (&10.into(), &30.into()));
     assert_eq!(
         (&rows["matches"], &rows["name"], &rows["signed_by_both"]),
         (&20.into(), &"request".into(), &true.into())
@@ -85,6 +90,11 @@ fn granted_runs_give_their_results_and_both_sides_records() {
         "{}",
         town.bench.read("more.csv")
     );
+    // How wide the service's columns may be stands in the terms, and is held to before they are taken.
+    let wide = ["--reveal", "payload:amount", "--max-cell", "100"];
+    town.ask("bob", "match", &wide).fails_with(2, &["--max-cell", "65536 bytes"]);
+    let said = town.ask("bob", "match", &["--reveal", "payload:amount", "--dry-run"]);
+    assert!(said.success().contains("up to 65536 bytes for each key"), "{said:?}");
     let count = town.granted("carol", "sums", &["--security", "semi-honest", "--result", "both"]);
     assert_eq!(count["count"], 20);
     let sum = town.granted("bob", "sums", &["--security", "semi-honest", "--reveal", "sum:amount"]);
@@ -434,8 +444,9 @@ fn lookups_are_answered_and_counted_over_the_lifetime_of_the_tags() {
     let pinned = |hash: &str| town.ask("bob", "known", &[&single[..], &["--terms", hash]].concat());
     pinned(other["terms_hash"].as_str().unwrap()).fails_with(4, &["terms changed", hash]);
     pinned("5b1e").fails_with(2, &["64 hexadecimal digits"]);
-    let found =
-        town.granted("bob", "known", &[&tags[..], &["--terms", hash, "--output", "both.csv"]].concat());
+    let files = ["--output", "both.csv", "--output-rest", "rest.csv", "--terms", hash];
+    let found = town.granted("bob", "known", &[&tags[..], &files].concat());
+    assert_eq!(town.bench.read("rest.csv"), table("mail", 40..50));
     assert_eq!(
         (&found["matches"], &found["queries_left"], &found["signed_by_both"]),
         (&20.into(), &10.into(), &true.into())

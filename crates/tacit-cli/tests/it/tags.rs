@@ -56,9 +56,19 @@ fn a_published_file_gives_the_plain_join() {
     for name in ["digest", "id", "public_key", "tag_bits"] {
         assert_eq!(field(&info, name), field(&published, name));
     }
-    let (served, queried) = meet(&bench, "large.tags", &["--output", "both.csv"]);
+    let files = ["--output", "both.csv", "--output-rest", "rest.csv", "--output-all", "all.csv"];
+    let (served, queried) = meet(&bench, "large.tags", &files);
     let (served, queried) = (served.success(), queried.success());
     assert_eq!(field(queried, "matches"), "100");
+    let lines = |name: &str| bench.read(name).lines().map(str::to_owned).collect::<Vec<_>>();
+    let (both, rest, all) = (lines("both.csv"), lines("rest.csv"), lines("all.csv"));
+    assert_eq!((both.len(), rest.len(), all.len()), (111, 311, 421));
+    assert_eq!(all[0], "id,email,matched");
+    for line in &all[1..] {
+        let (row, matched) = line.rsplit_once(',').unwrap();
+        let of = if matched == "true" { &both } else { &rest };
+        assert!(of.iter().any(|line| line == row), "{line}");
+    }
     assert_eq!(field(queried, "own_keys"), "400");
     assert_eq!(field(queried, "peer_keys"), "3000");
     assert_eq!((field(served, "queries"), field(served, "queries_left")), ("400".into(), "3696".into()));

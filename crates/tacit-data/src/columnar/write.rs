@@ -79,13 +79,16 @@ fn widened(entry: KeyValue, more: &[Arc<Field>]) -> Option<KeyValue> {
     if entry.key != "org.apache.spark.sql.parquet.row.metadata" {
         return Some(entry);
     }
-    if more.iter().any(|field| !matches!(field.data_type(), DataType::LargeUtf8 | DataType::Utf8)) {
-        return None;
-    }
+    let name_of = |data: &DataType| match data {
+        DataType::LargeUtf8 | DataType::Utf8 => Some("string"),
+        DataType::Boolean => Some("boolean"),
+        _ => None,
+    };
     let before = entry.value.as_deref()?.strip_suffix("]}")?;
     let mut value = before.strip_prefix("{\"type\":\"struct\",\"fields\":[").map(|_| before.to_owned())?;
     for field in more {
         let separator = if value.ends_with('[') { "" } else { "," };
+        let kind = name_of(field.data_type())?;
         let mut name = String::new();
         for sign in field.name().chars() {
             match sign {
@@ -95,7 +98,7 @@ fn widened(entry: KeyValue, more: &[Arc<Field>]) -> Option<KeyValue> {
             }
         }
         value += &format!(
-            "{separator}{{\"name\":\"{name}\",\"type\":\"string\",\"nullable\":true,\"metadata\":{{}}}}"
+            "{separator}{{\"name\":\"{name}\",\"type\":\"{kind}\",\"nullable\":true,\"metadata\":{{}}}}"
         );
     }
     Some(KeyValue::new(entry.key, value + "]}"))

@@ -177,6 +177,23 @@ impl Table {
         Ok(Given { starts, rows })
     }
 
+    /// The bytes that all columns take for each of `count` elements, as they are sent. Errors as
+    /// [`run`] has them of duplicates.
+    pub fn bytes_a_key(&self, count: usize, duplicates: Duplicates) -> Result<u64> {
+        let columns: Vec<usize> = (0..self.columns.len()).collect();
+        let layout = self.layout(&self.rows(count, duplicates)?, &columns);
+        Ok(if layout.is_too_large() { u64::MAX } else { layout.sealed() as u64 })
+    }
+
+    fn layout(&self, given: &Given, columns: &[usize]) -> Layout {
+        let width = |column: &usize| {
+            let longest = given.rows.iter().filter_map(|row| self.cell(*row, *column)).map(<[u8]>::len).max();
+            longest.unwrap_or(0).max(self.widths[*column]).next_multiple_of(WIDTH_STEP)
+        };
+        let rows = given.most().max(self.least_rows);
+        Layout { widths: columns.iter().map(width).collect(), rows }
+    }
+
     fn cell(&self, row: u32, column: usize) -> Option<&[u8]> {
         let (start, length) = self.cells[row as usize * self.columns.len() + column]?;
         Some(&self.bytes[start..start + length as usize])
@@ -618,12 +635,7 @@ fn answer<'t>(channel: &mut Channel, of: Giving<'t>) -> Result<(Gives<'t>, Vec<u
         channel.flush()?;
         return Err(NOT_GIVEN);
     };
-    let width = |column: &usize| {
-        let longest = given.rows.iter().filter_map(|row| table.cell(*row, *column)).map(<[u8]>::len).max();
-        longest.unwrap_or(0).max(table.widths[*column]).next_multiple_of(WIDTH_STEP)
-    };
-    let rows = given.most().max(table.least_rows);
-    let layout = Layout { widths: columns.iter().map(width).collect(), rows };
+    let layout = table.layout(given, &columns);
     if layout.is_too_large() {
         channel.send_sized(&0u64.to_le_bytes())?;
         channel.flush()?;

@@ -96,6 +96,14 @@ impl Floor<'_> {
             let column = shown(column);
             return refuse("give", format!("the job takes your column {column}; name it if you send it"));
         }
+        if let Some(bytes) = offer.service_bytes_a_key.filter(|bytes| *bytes > job.max_cell) {
+            let most = job.max_cell;
+            let what = format!(
+                "the service's columns may take {bytes} bytes for each of its keys (accepted: up to {most}); raise it if \
+                 that is expected"
+            );
+            return refuse("max-cell", what);
+        }
         if self.post_quantum {
             for protocol in job.protocol.candidates() {
                 tacit::catalogue::require_post_quantum(protocol)?;

@@ -150,6 +150,8 @@ impl Visit<'_> {
             result: terms::result_name(Learns::Peer).to_owned(),
             service_gives: Vec::new(),
             client_gives: Vec::new(),
+            service_bytes_a_key: None,
+            client_bytes_a_key: None,
             protocol: OPRF.name.to_owned(),
             security: tacit::security_name(OPRF.security).to_owned(),
             base_ot: "none".to_owned(),

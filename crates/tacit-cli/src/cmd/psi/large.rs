@@ -4,6 +4,7 @@ use super::{Args, suspicious_text};
 use crate::cli::Context;
 use crate::cli::keys;
 use crate::cli::output::{Output, name};
+use crate::cli::results::Put;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::data::place;
@@ -58,10 +59,8 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     let kept = kept(args)?;
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
     let source = Source::open(&args.input, spec, args.table.options())?;
-    for target in [&args.output, &args.output_rest].into_iter().flatten() {
-        source.admits(target)?;
-        source.prove(target)?;
-    }
+    args.results.admit(&source)?;
+    args.results.prove(&source)?;
     let folder = folder(args);
     let resume = kept.as_ref().map(|(folder, key, peer)| Resume { folder, key, peer });
     let disk = Disk { folder: &folder, memory, buckets: args.buckets, at_once: args.peer.threads(), resume };
@@ -75,40 +74,29 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     }
     let may_stand = args.resume.as_deref().is_some_and(Resume::may_have_result);
     let create = if may_stand { Output::create_again } else { Output::create };
-    let mut output = args.output.as_deref().map(create).transpose()?;
-    let mut rest = args.output_rest.as_deref().map(create).transpose()?;
-    for output in [&mut output, &mut rest].into_iter().flatten() {
-        output.reserve(source.bytes().saturating_add(2))?;
-    }
+    let mut results = args.results.open(create)?;
+    results.reserve(source.bytes())?;
     let most = args.max_peer_rows.unwrap_or(u64::MAX);
     let progress = context.progress("waiting", 0, "keys");
     let (ran, pass) = session.run_psi_in_buckets(job, &source, most, &disk, |_| (), &progress)?;
     progress.finish();
 
-    let mut rows = None;
-    let mut others = None;
-    if let (Some(mut rest), Some(matches)) = (rest, &ran.result.matches) {
-        let target = rest.target().to_owned();
-        let wanted = |row| usize::try_from(row).is_ok_and(|row| row >= matches.len() || !matches.get(row));
-        others = Some(source.write_rows(&pass, wanted, &target, &mut rest)?);
-        rest.commit()?;
-    }
-    if let (Some(mut output), Some(matches)) = (output, &ran.result.matches) {
-        let target = output.target().to_owned();
-        let wanted = |row| usize::try_from(row).is_ok_and(|row| row < matches.len() && matches.get(row));
-        rows = Some(source.write_rows(&pass, wanted, &target, &mut output)?);
-        if let Some(resume) = &disk.resume {
-            resume.note_result()?;
+    let put = match &ran.result.matches {
+        None => Put::default(),
+        Some(matches) => {
+            let is_match =
+                |row: u64| usize::try_from(row).is_ok_and(|row| row < matches.len() && matches.get(row));
+            let note = || disk.resume.as_ref().map_or(Ok(()), |resume| resume.note_result());
+            results.write_rows(&source, &pass, is_match, note)?
         }
-        output.commit()?;
-    }
+    };
     if let Some(resume) = &disk.resume {
         resume.forget()?;
     }
     if !ran.result.confirmed {
         context.note("note: the other side was not there to say that it is done too");
     }
-    report(args, job, context, &ran, &pass, [rows, others])
+    report(args, job, context, &ran, &pass, &put)
 }
 
 /// The folder of --resume, what it is sealed with, and what names the peer.
@@ -133,7 +121,7 @@ fn kept(args: &Args) -> Result<Option<(PathBuf, FileKey, String)>> {
 
 /// Where the buckets lie: where we are told, or beside the output, or here.
 fn folder(args: &Args) -> PathBuf {
-    let output = args.output.as_deref().filter(|output| !place::is_remote(output));
+    let output = args.results.output.as_deref().filter(|output| !place::is_remote(output));
     let beside = output.and_then(Path::parent).filter(|path| !path.as_os_str().is_empty());
     args.spill.clone().or_else(|| beside.map(Path::to_owned)).unwrap_or_else(|| PathBuf::from("."))
 }
@@ -171,7 +159,7 @@ fn report(
     context: &Context,
     ran: &Ran<Bucketed>,
     pass: &Pass,
-    [rows, others]: [Option<u64>; 2],
+    put: &Put,
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let learned = job.has_learned_in_buckets(result);
@@ -208,16 +196,7 @@ fn report(
         object["key"] = json!(spec.agreed_types());
         keys::refused(spec, &pass.tally, &mut object);
     }
-    if let (Some(path), Some(rows)) = (&args.output, rows) {
-        object["output"] = json!(path);
-        object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", name(path));
-    }
-    if let (Some(path), Some(rows)) = (&args.output_rest, others) {
-        object["rest"] = json!(path);
-        object["rest_rows"] = json!(rows);
-        text += &format!("{rows} rows without a match written to {}\n", name(path));
-    }
+    text += &put.report(&args.results, &mut object);
     text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
     if result.repeated > 0 {
         text += &format!("{} buckets were begun again after the connection was lost\n", result.repeated);

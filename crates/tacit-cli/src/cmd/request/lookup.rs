@@ -4,6 +4,7 @@ use super::{Args, keep, open_records, shown, taken};
 use crate::cli::Context;
 use crate::cli::keys::all;
 use crate::cli::output::{self, Output};
+use crate::cli::results::Put;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
@@ -82,13 +83,13 @@ pub(super) fn run(
         }
         None => Asked::Values(&args.value),
     };
-    let mut output = None;
-    if let (Some(target), Asked::Table(source)) = (&args.output, &asked) {
-        source.admits(target)?;
-        source.prove(target)?;
-        let mut file = Output::create(target)?;
-        file.reserve(source.bytes().saturating_add(2))?;
-        output = Some(file);
+    let mut results = None;
+    if let Asked::Table(source) = &asked {
+        args.results.admit(source)?;
+        args.results.prove(source)?;
+        let mut files = args.results.open(Output::create)?;
+        files.reserve(source.bytes())?;
+        results = Some(files);
     }
     let keys = asked.keys(&spec, context)?;
     let count = keys.elements().len() as u64;
@@ -116,12 +117,10 @@ pub(super) fn run(
     let learns = done.service_learned().unwrap_or_default();
     let signed = done.record();
     let matches = &done.ran.result;
-    let mut rows = None;
-    if let (Some(mut output), Asked::Table(source)) = (output, &asked) {
-        let target = output.target().to_owned();
-        rows = Some(source.write_matches(&keys, matches, &target, &mut output)?);
-        output.commit()?;
-    }
+    let put = match (results, &asked) {
+        (Some(results), Asked::Table(source)) => results.write_matches(source, &keys, matches)?,
+        _ => Put::default(),
+    };
 
     let stats = done.ran.stats;
     let mut object = json!({
@@ -161,11 +160,7 @@ pub(super) fn run(
     } else {
         text += &format!("{} matches\n", matches.len());
     }
-    if let (Some(path), Some(rows)) = (&args.output, rows) {
-        object["output"] = json!(path);
-        object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", output::name(path));
-    }
+    text += &put.report(&args.results, &mut object);
     text += &format!(
         "{count} queries to {} published keys, {} left; {:.3} s, {} bytes sent, {} received\n{learns}",
         offer.service_keys,

@@ -1,14 +1,18 @@
 //! Our side of an intersection out of a table: its keys, what we give, and our matching rows.
 
 use super::Job;
-use super::reveal::{Column, Duplicates, Gift, Reveal, Revealed, Table};
+use super::reveal::{Column, Duplicates, Gift, Received, Reveal, Revealed, Table};
 use crate::{Error, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tacit_data::Written;
 use tacit_data::csv::Place;
 use tacit_data::give::Purpose;
 use tacit_data::records::KeySet;
 use tacit_data::table::Source;
+
+/// What goes in front of the name of a column of the peer's that we have too.
+const PREFIX: &str = "peer_";
 
 /// Our table: what a row's key is, and the keys themselves.
 pub struct Own {
@@ -162,29 +166,85 @@ impl Own {
         result: &Revealed,
         target: &Path,
         output: &mut (impl Write + Send),
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<Written>> {
         Ok(match (result, &job.reveal) {
             (Revealed::Rows(outcome, _), _) => match &outcome.matches {
-                Some(matches) => Some(self.source.write_matches(&self.keys, matches, target, output)?),
+                Some(matches) => {
+                    let rows = self.source.write_matches(&self.keys, matches, target, output)?;
+                    Some(Written { rows, emptied: 0 })
+                }
                 None => None,
             },
             (Revealed::Payload(gained), Reveal::Payload(columns)) => match &gained.received {
                 Some(received) => {
-                    let text = |cell: &Option<Vec<u8>>| {
-                        cell.as_ref().map(|cell| String::from_utf8_lossy(cell).into_owned())
-                    };
-                    let mut more = vec![Vec::new(); self.keys.elements().len()];
-                    for found in &received.matches {
-                        more[found.element as usize] =
-                            found.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-                    }
+                    let (more, torn) = self.cells(received, columns.len());
                     let of = |at: usize| more[at].as_slice();
-                    Some(self.source.write_joined(&self.keys, columns, "peer_", of, target, output)?)
+                    let written =
+                        self.source.write_joined(&self.keys, columns, PREFIX, of, target, output)?;
+                    Some(Written { emptied: written.emptied + torn, ..written })
                 }
                 None => None,
             },
             _ => None,
         })
+    }
+
+    /// Writes all of our rows, each with whether its key matches, and with the columns of the peer's where it
+    /// gave some, empty where it does not match; returns how many, or nothing if we get no rows.
+    pub fn write_all(
+        &self,
+        job: &Job,
+        result: &Revealed,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<Option<Written>> {
+        Ok(match (result, &job.reveal) {
+            (Revealed::Rows(outcome, _), _) => match &outcome.matches {
+                Some(matches) => {
+                    let rows = self.source.write_marked(&self.keys, matches, target, output)?;
+                    Some(Written { rows, emptied: 0 })
+                }
+                None => None,
+            },
+            (Revealed::Payload(gained), Reveal::Payload(columns)) => match &gained.received {
+                Some(received) => {
+                    let (more, torn) = self.cells(received, columns.len());
+                    let of = |at: usize| more[at].as_slice();
+                    let written = self.source.write_left(&self.keys, columns, PREFIX, of, target, output)?;
+                    Some(Written { emptied: written.emptied + torn, ..written })
+                }
+                None => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// For each of our elements the rows of the peer's, and how many cells of them are no text: those are
+    /// empty. A peer that keeps to the protocol gives text.
+    fn cells(&self, received: &Received, columns: usize) -> (Vec<Vec<Vec<Option<String>>>>, u64) {
+        let mut torn = 0;
+        let mut text = |cell: &Option<Vec<u8>>| {
+            let text = String::from_utf8(cell.clone()?);
+            torn += u64::from(text.is_err());
+            text.ok()
+        };
+        let mut more = vec![Vec::new(); self.keys.elements().len()];
+        for found in &received.matches {
+            let rows: Vec<Vec<_>> =
+                found.rows.iter().map(|row| row.iter().take(columns).map(&mut text).collect()).collect();
+            more[found.element as usize] = rows;
+        }
+        (more, torn)
+    }
+
+    /// Errors where an output called `target` cannot hold whatever the peer may give in this job.
+    pub fn holds(&self, job: &Job, target: &Path) -> Result<()> {
+        match &job.reveal {
+            Reveal::Payload(columns) if !columns.is_empty() => {
+                Ok(self.source.holds_behind(target, &tacit_data::named(std::iter::empty(), columns, PREFIX))?)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes our rows without a match, those without a key among them; returns how many, or nothing if we do
@@ -238,6 +298,15 @@ pub enum Owned {
 }
 
 impl Owned {
+    /// The bytes that the columns of rows take for each of `keys` keys, as they are sent; nothing where none are
+    /// given.
+    pub fn bytes_a_key(&self, keys: u64) -> Result<Option<u64>> {
+        match self {
+            Owned::Table(table, duplicates) => Ok(Some(table.bytes_a_key(keys as usize, *duplicates)?)),
+            _ => Ok(None),
+        }
+    }
+
     /// The same, as a run takes it.
     pub fn borrowed(&self) -> Gift<'_> {
         match self {

@@ -14,6 +14,7 @@ pub use tacit_psi::vole_psi::circuit::{Aggregate, Column};
 use tacit_psi::vole_psi::payload::Collected;
 pub use tacit_psi::vole_psi::payload::Gained;
 use tacit_psi::vole_psi::payload::Side;
+pub(super) use tacit_psi::vole_psi::payload::Received;
 pub use tacit_psi::vole_psi::payload::{Duplicates, Match, Table};
 
 /// What of the intersection is revealed to those who get a result.

@@ -41,6 +41,8 @@ pub struct Planned {
     /// The columns of the peer's that we ask for, and those that we give.
     asked: Vec<String>,
     given: Given,
+    /// The most bytes of the peer's columns for each of its keys, and of all that one bucket's matches take.
+    bounds: [u64; 2],
     base: String,
     patience: Duration,
     name: [u8; 32],
@@ -154,6 +156,7 @@ impl Planned {
                 _ => Vec::new(),
             },
             given,
+            bounds: [job.max_cell, job.row_memory],
             base: base.name().to_owned(),
             patience,
             name,
@@ -184,6 +187,7 @@ impl Planned {
             out.bytes(bytes);
         }
         out.texts(&self.asked);
+        self.bounds.iter().for_each(|bound| out.number(*bound));
         self.given.write(&mut out);
         out.0
     }
@@ -210,6 +214,7 @@ impl Planned {
             token: Token(Zeroizing::new(from.array()?)),
             gateway: PublicKey::from_bytes(from.array()?),
             asked: from.texts()?,
+            bounds: [from.number()?, from.number()?],
             given: Given::read(&mut from)?,
         })
     }
@@ -401,7 +406,8 @@ impl Planned {
             let table = gathered.table.as_ref();
             let gift = table.map_or(Gift::None, |table| Gift::Table(table, payload::Duplicates::All));
             let side = side(&asked, gift);
-            let bounds = payload::Bounds { key: payload::MAX_SEALED as u64, ..Default::default() };
+            let [key, memory] = self.bounds;
+            let bounds = payload::Bounds { key, memory, told: None };
             let prg = &mut prg;
             let mut collected =
                 payload::collect_one_of(channel, prg, &elements, side, &bounds, &options, runs, quiet)?;

@@ -1,0 +1,223 @@
+//! Where the rows of a result go: those that match, the others, or all of them with a mark.
+
+use super::output::{Output, name};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use tacit::data::Written;
+use tacit::data::records::KeySet;
+use tacit::data::table::{Pass, Source};
+use tacit::job::psi::{Job, Own, Reveal, Revealed};
+use tacit::{Error, Result};
+
+/// The files that the rows of a result go to.
+#[derive(clap::Args)]
+pub(crate) struct ResultArgs {
+    /// Writes our matching rows, with all their columns, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Writes our other rows, whose key the peer does not have or which have none, to this file
+    #[arg(long, value_name = "FILE")]
+    output_rest: Option<PathBuf>,
+    /// Writes all of our rows to this file, with a column `matched` and the peer's columns, which are empty
+    /// where a row does not match
+    #[arg(long, value_name = "FILE")]
+    output_all: Option<PathBuf>,
+    /// What happens to a cell of the peer's that an output may be unable to hold: the run does not start, or
+    /// such cells are left empty and counted
+    #[arg(long, value_enum, default_value = "refuse")]
+    unfit: Unfit,
+}
+
+/// `--unfit`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Unfit {
+    /// The run does not start with an output that cannot hold every cell
+    Refuse,
+    /// The cell is left empty, and counted
+    Null,
+}
+
+/// These files, open.
+pub(crate) struct Results {
+    output: Option<Output>,
+    rest: Option<Output>,
+    all: Option<Output>,
+}
+
+/// What was written.
+#[derive(Default)]
+pub(crate) struct Put {
+    output: Option<Written>,
+    rest: Option<u64>,
+    all: Option<Written>,
+}
+
+impl ResultArgs {
+    fn targets(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let options =
+            [("output", &self.output), ("output-rest", &self.output_rest), ("output-all", &self.output_all)];
+        options.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
+    }
+
+    /// Refuses files for a result that only the peer gets.
+    pub(crate) fn check_none(&self) -> Result<()> {
+        match self.targets().next() {
+            Some((name, _)) => {
+                let what = "has nothing to hold with --result peer; leave one of the two out".into();
+                Err(Error::Parameter { name, what })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses files for a result that has no rows.
+    pub(crate) fn check(&self, reveal: &Reveal) -> Result<()> {
+        match self.targets().next() {
+            Some((name, _)) if reveal.is_aggregate() => {
+                let what = format!("has nothing to hold: {} reveals no row; leave it out", reveal.name());
+                Err(Error::Parameter { name, what })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Errors if rows of this table cannot go to the files, by their columns' types.
+    pub(crate) fn admit(&self, source: &Source) -> Result<()> {
+        self.targets().try_for_each(|(_, target)| Ok(source.admits(target)?))
+    }
+
+    /// Finds what of this table's rows cannot be written, before the peer is called.
+    pub(crate) fn prove(&self, source: &Source) -> Result<()> {
+        self.targets().try_for_each(|(_, target)| Ok(source.prove(target)?))
+    }
+
+    /// The same of a job's table, and of cells that the peer may give.
+    pub(crate) fn prove_job(&self, own: &Own, job: &Job) -> Result<()> {
+        for (option, target) in self.targets() {
+            own.prove(target)?;
+            if self.unfit == Unfit::Refuse && option != "output-rest" {
+                own.holds(job, target)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the files by `create`.
+    pub(crate) fn open(&self, create: fn(&Path) -> Result<Output>) -> Result<Results> {
+        let open = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
+        let (output, rest) = (open(&self.output)?, open(&self.output_rest)?);
+        Ok(Results { output, rest, all: open(&self.output_all)? })
+    }
+}
+
+impl Results {
+    /// Makes room for a table of so many bytes, or one part of it, in each file.
+    pub(crate) fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let files = [&mut self.output, &mut self.rest, &mut self.all];
+        // Every row may match, and one without a line's end gets one.
+        files.into_iter().flatten().try_for_each(|output| output.reserve(bytes.saturating_add(2)))
+    }
+
+    /// Writes the rows of a job's result, and ends the files.
+    pub(crate) fn write(self, own: &Own, job: &Job, result: &Revealed) -> Result<Put> {
+        let mut put = Put::default();
+        if let Some(mut rest) = self.rest {
+            let target = rest.target().to_owned();
+            put.rest = own.write_rest(result, &target, &mut rest)?;
+            rest.commit()?;
+        }
+        if let Some(mut all) = self.all {
+            let target = all.target().to_owned();
+            put.all = own.write_all(job, result, &target, &mut all)?;
+            all.commit()?;
+        }
+        if let Some(mut output) = self.output {
+            let target = output.target().to_owned();
+            put.output = own.write(job, result, &target, &mut output)?;
+            output.commit()?;
+        }
+        Ok(put)
+    }
+
+    /// Writes the rows of a table with these matches, and ends the files.
+    pub(crate) fn write_matches(self, source: &Source, keys: &KeySet, matches: &[u32]) -> Result<Put> {
+        let mut put = Put::default();
+        let plain = |rows| Written { rows, emptied: 0 };
+        if let Some(mut rest) = self.rest {
+            let target = rest.target().to_owned();
+            put.rest = Some(source.write_rest(keys, matches, &target, &mut rest)?);
+            rest.commit()?;
+        }
+        if let Some(mut all) = self.all {
+            let target = all.target().to_owned();
+            put.all = Some(plain(source.write_marked(keys, matches, &target, &mut all)?));
+            all.commit()?;
+        }
+        if let Some(mut output) = self.output {
+            let target = output.target().to_owned();
+            put.output = Some(plain(source.write_matches(keys, matches, &target, &mut output)?));
+            output.commit()?;
+        }
+        Ok(put)
+    }
+
+    /// Writes the rows of a table whose numbers match, and ends the files; `done` is told when all but the
+    /// matching rows' has ended and that one is written.
+    pub(crate) fn write_rows(
+        self,
+        source: &Source,
+        pass: &Pass,
+        is_match: impl Fn(u64) -> bool,
+        done: impl FnOnce() -> Result<()>,
+    ) -> Result<Put> {
+        let mut put = Put::default();
+        let plain = |rows| Written { rows, emptied: 0 };
+        if let Some(mut rest) = self.rest {
+            let target = rest.target().to_owned();
+            put.rest = Some(source.write_rows(pass, |row| !is_match(row), &target, &mut rest)?);
+            rest.commit()?;
+        }
+        if let Some(mut all) = self.all {
+            let target = all.target().to_owned();
+            put.all = Some(plain(source.write_rows_marked(pass, &is_match, &target, &mut all)?));
+            all.commit()?;
+        }
+        if let Some(mut output) = self.output {
+            let target = output.target().to_owned();
+            put.output = Some(plain(source.write_rows(pass, &is_match, &target, &mut output)?));
+            done()?;
+            output.commit()?;
+        }
+        Ok(put)
+    }
+}
+
+impl Put {
+    /// What was written, for programs and for people, a line each.
+    pub(crate) fn report(&self, args: &ResultArgs, object: &mut Value) -> String {
+        let mut text = String::new();
+        let mut emptied = 0;
+        if let (Some(path), Some(written)) = (&args.output, self.output) {
+            object["output"] = json!(path);
+            object["output_rows"] = json!(written.rows);
+            emptied += written.emptied;
+            text += &format!("{} rows of ours written to {}\n", written.rows, name(path));
+        }
+        if let (Some(path), Some(rows)) = (&args.output_rest, self.rest) {
+            object["rest"] = json!(path);
+            object["rest_rows"] = json!(rows);
+            text += &format!("{rows} rows without a match written to {}\n", name(path));
+        }
+        if let (Some(path), Some(written)) = (&args.output_all, self.all) {
+            object["all"] = json!(path);
+            object["all_rows"] = json!(written.rows);
+            emptied += written.emptied;
+            text += &format!("all {} rows written to {}\n", written.rows, name(path));
+        }
+        object["cells_left_empty"] = json!(emptied);
+        if emptied > 0 {
+            text += &format!("note: {emptied} cells of the peer's do not fit the output and are left empty\n");
+        }
+        text
+    }
+}
