@@ -32,7 +32,7 @@ const IN_BUCKETS: [(u64, u64); 3] = [(100_000, 4), (20_000_000, 2), (1 << 24, 64
 
 pub(crate) fn run(_: Args, context: &Context) -> Result<()> {
     let sessions = SESSIONS.map(session);
-    let probes = [1, 8, 128, 232, 256].map(|k| json!({"rows": k, "columns": probe::width(k)}));
+    let probes = [1, 8, 128, 232, 256].map(|k| json!({"rows": k, "columns": probe::width(k, RHO)}));
     let bounds = json!({
         "authenticated": sessions,
         "probe": probes,

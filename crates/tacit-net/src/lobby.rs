@@ -283,6 +283,8 @@ impl<'a> Lobby<'a> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The relay serves us no more.
+                Err(error) if self.listener.local_addr().is_err() => return Err(Error::Io(error)),
                 // Most are faults of the connection at hand, or files run short for a moment.
                 Err(error) => {
                     self.failures += 1;

@@ -18,12 +18,11 @@ use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
 use crate::wake::{self, Wake, Woken};
 use crate::{Error, Party, Result, proxy};
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) const MAGIC: [u8; 16] = *b"tacit relay 1\r\n\0";
@@ -299,12 +298,22 @@ impl Relay {
 /// Connections that come to a side that listens at a relay, in the place of a port's.
 pub(crate) struct Calls {
     address: String,
-    first: Cell<Option<TcpStream>>,
-    come: mpsc::Receiver<TcpStream>,
     woken: Woken,
-    over: Arc<AtomicBool>,
-    /// What a call met that no other will mend.
-    fault: mpsc::Receiver<Error>,
+    come: Arc<Come>,
+}
+
+/// What the threads that call share with the side that listens.
+#[derive(Default)]
+struct Come {
+    /// Connections, or what a call met that no other will mend.
+    come: Mutex<VecDeque<Result<TcpStream>>>,
+    over: AtomicBool,
+}
+
+impl Come {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Result<TcpStream>>> {
+        self.come.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Calls {
@@ -312,23 +321,19 @@ impl Calls {
     /// serves `many`.
     pub(crate) fn at(relay: Relay, many: bool) -> Result<Self> {
         let (woken, wake) = wake::pair()?;
-        let address = relay.address.clone();
-        let over = Arc::new(AtomicBool::new(false));
-        let (give, come) = mpsc::channel();
-        let (tell, fault) = mpsc::channel();
+        let (address, come) = (relay.address.clone(), Arc::<Come>::default());
         for _ in 0..if many { SERVING } else { 1 } {
-            let (relay, over, give, tell) = (relay.clone(), over.clone(), give.clone(), tell.clone());
-            let wake = wake.try_clone()?;
-            let calling = move || calling(&relay, &over, &give, &tell, &wake);
+            let (relay, come, wake) = (relay.clone(), come.clone(), wake.try_clone()?);
+            let calling = move || calling(&relay, &come, &wake);
             std::thread::Builder::new().name("tacit-relay".to_owned()).spawn(calling)?;
         }
-        Ok(Calls { address, first: Cell::default(), come, woken, over, fault })
+        Ok(Calls { address, woken, come })
     }
 
     /// The same, where a first connection has come already.
     pub(crate) fn with(relay: Relay, first: TcpStream) -> Result<Self> {
         let calls = Calls::at(relay, false)?;
-        calls.first.set(Some(first));
+        calls.come.lock().push_front(Ok(first));
         Ok(calls)
     }
 
@@ -343,13 +348,8 @@ impl Calls {
 
     /// The next connection, or `WouldBlock`.
     pub(crate) fn accept(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
-        if let Ok(error) = self.fault.try_recv() {
-            return Err(std::io::Error::other(error.to_string()));
-        }
-        let stream = match self.first.take() {
-            Some(stream) => stream,
-            None => self.come.try_recv().map_err(|_| std::io::Error::from(ErrorKind::WouldBlock))?,
-        };
+        let next = self.come.lock().pop_front().ok_or(ErrorKind::WouldBlock)?;
+        let stream = next.map_err(|error| std::io::Error::other(error.to_string()))?;
         let from = stream.peer_addr()?;
         Ok((stream, from))
     }
@@ -357,36 +357,32 @@ impl Calls {
 
 impl Drop for Calls {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.come.over.store(true, Ordering::Relaxed);
     }
 }
 
 /// Calls the relay until nobody wants connections any more.
-fn calling(
-    relay: &Relay,
-    over: &AtomicBool,
-    give: &mpsc::Sender<TcpStream>,
-    tell: &mpsc::Sender<Error>,
-    wake: &Wake,
-) {
-    let is_over = || over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
-    let mut pause = PAUSES[0];
+fn calling(relay: &Relay, come: &Come, wake: &Wake) {
+    let is_over = || come.over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
+    let (mut pause, mut has_met) = (PAUSES[0], false);
     while !is_over() {
-        match relay.call(Part::Listening, &is_over, &mut || ()) {
+        let mut waits = false;
+        let called = relay.call(Part::Listening, &is_over, &mut || waits = true);
+        has_met |= waits;
+        match called {
             Ok((stream, _)) => {
-                pause = PAUSES[0];
-                if give.send(stream).is_err() {
-                    return;
-                }
+                (pause, has_met) = (PAUSES[0], true);
+                come.lock().push_back(Ok(stream));
                 wake.wake();
             }
             Err(Failure::Never(_)) if is_over() => return,
-            Err(Failure::Never(error)) => {
-                let _ = tell.send(error);
+            // From the start: a relay that does not serve us, or none. Later it may be full for a while.
+            Err(Failure::Never(error)) if !has_met => {
+                come.lock().push_back(Err(error));
                 wake.wake();
                 return;
             }
-            Err(Failure::Later(_)) => {
+            Err(_) => {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(PAUSES[1]);
             }
