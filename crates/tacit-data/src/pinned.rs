@@ -142,19 +142,23 @@ mod tests {
             Bytes { pinned: pinned.clone(), at: 0 }.read_to_end(&mut found).unwrap();
             assert_eq!((found.len(), pinned.is_changed()), (length, false));
         }
-        // One byte of the second block, one more at the end, one less.
+        // One byte of the second block, one more at the end, behind whole blocks too, and one less.
         let mut other = bytes.clone();
         other[BLOCK + 5] ^= 1;
         let longer = [&bytes[..], b"x"].concat();
-        for (changed, whole) in
-            [(&other[..], BLOCK), (&longer, bytes.len()), (&bytes[..bytes.len() - 1], 2 * BLOCK)]
-        {
-            std::fs::write(&path, &bytes).unwrap();
+        let whole = 2 * BLOCK;
+        for (from, to, read) in [
+            (&bytes[..], &other[..], BLOCK),
+            (&bytes, &longer, whole),
+            (&bytes[..whole], &bytes[..whole + 1], whole),
+            (&bytes, &bytes[..bytes.len() - 1], whole),
+        ] {
+            std::fs::write(&path, from).unwrap();
             let pinned = Arc::new(Pinned::of(&path).unwrap());
-            std::fs::write(&path, changed).unwrap();
+            std::fs::write(&path, to).unwrap();
             let mut found = Vec::new();
             assert!(Bytes { pinned: pinned.clone(), at: 0 }.read_to_end(&mut found).is_err());
-            assert_eq!((found.len(), pinned.is_changed()), (whole, true));
+            assert_eq!((found.len(), pinned.is_changed()), (read, true));
         }
     }
 }

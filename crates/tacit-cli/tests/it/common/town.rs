@@ -46,7 +46,11 @@ impl Service {
         let start = Instant::now();
         while self.events(what).len() < times {
             let ended = self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some());
-            if start.elapsed() > PATIENCE || ended {
+            if ended && self.events(what).len() < times {
+                // What it wrote last may not have been read yet.
+                thread::sleep(Duration::from_secs(1));
+            }
+            if start.elapsed() > PATIENCE || ended && self.events(what).len() < times {
                 let mut said = String::new();
                 if let Some(mut child) = self.child.take() {
                     let _ = child.kill();
