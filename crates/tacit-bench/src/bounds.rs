@@ -60,7 +60,7 @@ fn constants() -> Result<Value> {
         "softspoken": {"columns": kos::SEEDS, "depth": softspoken::DEPTH},
         "oos": {"length": code.length(), "dimension": code.dimension(), "distance": code.distance()},
         "paxos": {"length": shape.code_length(), "dimension": shape.code_dimension()},
-        "lpn": {"least": LEAST_SECURITY_BITS, "sets": lpn_sets()},
+        "lpn": lpn(),
         "authenticated": {"bits": STATISTICAL, "window": WINDOW, "least": LEAST},
         "wmk17": {"copies": copies},
         "buckets": {"attempts": ATTEMPTS, "overflow": OVERFLOW_BITS, "most": MAX_BUCKETS},
@@ -69,7 +69,7 @@ fn constants() -> Result<Value> {
     }))
 }
 
-fn lpn_sets() -> Value {
+fn lpn() -> Value {
     let ferret = Params::ALL.into_iter().chain(Params::SHORT);
     let uniform = UniParams::ALL.into_iter();
     let sets: Vec<Value> = ferret
@@ -80,7 +80,7 @@ fn lpn_sets() -> Value {
         .collect();
     let linear = [2, 4, 16, usize::MAX].map(linear_weight);
     let weights = json!({"quasi-cyclic": Code::QuasiCyclic.weight(), "linear": linear});
-    json!({"sets": sets, "weights": weights})
+    json!({"least": LEAST_SECURITY_BITS, "sets": sets, "weights": weights})
 }
 
 /// One of so many sessions of authenticated garbling: its bits, and the sizes of buckets with the least window
