@@ -464,11 +464,14 @@ def test_matches_without_proof_and_places_that_repeat_are_refused():
 def test_an_output_label_that_is_neither_is_refused():
     function = honest.exported("add8")
 
+    def bent(labels):
+        labels = labels.copy()
+        labels[3, 0, 1] ^= B.ONE
+        return labels
+
     def body(channel, job, terms):
         wire.greet(channel, job, terms)
-        yao.evaluate(
-            channel, function, honest.bits(9, 8), True, False, flip=lambda labels: [labels[0] ^ 1, *labels[1:]]
-        )
+        yao.evaluate(channel, function, [honest.bits(9, 8)], True, False, flip=bent)
         channel.recv(1)
 
     start = lambda: command.yao("evaluator", function, "add8", 7, "garbler")  # noqa: E731
@@ -482,7 +485,7 @@ def test_other_terms_of_yao_are_refused():
         def body(channel, job, terms):
             wire.greet(channel, job, terms)
             kos.Sender(channel)
-            mine = bytearray(yao.terms(channel, function, yao.GARBLER, True, False))
+            mine = bytearray(yao.terms(channel, function, yao.GARBLER, 1, True, False))
             mine[place] ^= 1
             channel.send(bytes(mine))
             channel.recv(50)

@@ -264,10 +264,10 @@ def evaluate(name, role, inputs, to, listens):
     with peer:
         wire.greet(peer.channel, job, terms)
         width = function.inputs[0]
-        found = body(peer.channel, function, bits(mine, width), to != "evaluator", to != "garbler")
+        found = body(peer.channel, function, [bits(mine, width)], to != "evaluator", to != "garbler")
         wire.finish(peer.channel)
         result = ended_well(peer)
-        return found and number(found), result["outputs"] and int(result["outputs"][0], 16)
+        return found and number(found[0]), result["outputs"] and int(result["outputs"][0], 16)
 
 
 def test_one_aes_with_the_command_as_evaluator():
@@ -276,6 +276,21 @@ def test_one_aes_with_the_command_as_evaluator():
 
 def test_one_aes_with_the_command_as_garbler():
     assert evaluate("aes128", "evaluator", (KEY, BLOCK), "both", False) == (ENCRYPTED, ENCRYPTED)
+
+
+def test_many_rows_side_by_side():
+    # Two groups of sixteen rows and one of a single row, in which gates have another order.
+    function, ours, theirs = exported("add8"), list(range(5, 38)), list(range(250, 217, -1))
+    sums = [(a + b) % 256 for a, b in zip(ours, theirs)]
+    for role, body, listens in (("garbler", yao.garble, True), ("evaluator", yao.evaluate, False)):
+        peer, job, terms = command.yao_rows(role, function, "add8", theirs, "both", listens=listens)
+        with peer:
+            wire.greet(peer.channel, job, terms)
+            found = body(peer.channel, function, [bits(value, 8) for value in ours], True, True)
+            wire.finish(peer.channel)
+            ended_well(peer)
+            table = [line.split(",") for line in peer.path("out.csv").read_text().splitlines()[1:]]
+        assert [number(row) for row in found] == sums == [int(result, 0) for _, result in table]
 
 
 def test_only_the_side_that_is_to_learn_gets_an_output():
