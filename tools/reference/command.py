@@ -52,8 +52,8 @@ class Peer:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.sock = sock if listens else None
         self.channel = wire.accept(sock) if listens else wire.connect(address)
-        sock.close()
         self.ended = None
 
     def path(self, name):
@@ -67,6 +67,8 @@ class Peer:
             self.process.kill()
             self.process.communicate()
         self.channel.sock.close()
+        if self.sock:
+            self.sock.close()
         self.folder.cleanup()
 
     def end(self):
@@ -130,6 +132,12 @@ def yao_rows(role, circuit, name, values, to, *, listens=True):
     table = "x\n" + "".join(f"{value}\n" for value in values)
     peer = Peer(f"{words} --security semi-honest", listens, {"in.csv": table})
     return peer, ("eval", role, theirs), evaluation(circuit, name, to, len(values))
+
+
+def plan(kind, count):
+    """The job in which both sides of transfers pick a protocol by the link."""
+    terms = {"channels": "1", "code": "any", "count": str(count), "kind": kind, "link": "loopback", "protocol": "auto"}
+    return ("plan", "party", "party"), {**terms, "security": "malicious", "set": "any"}
 
 
 def evaluation(circuit, name, to, rows):

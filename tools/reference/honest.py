@@ -111,6 +111,33 @@ def test_transfers_over_two_connections():
                     assert (pairs[np.arange(601), choices] == taken).all()
 
 
+def test_the_side_that_listens_picks_where_nobody_named_a_protocol():
+    count = 20_000
+    peer, job, terms = command.ot("sender", "cot", count, protocol="auto")
+    with peer:
+        wire.greet(peer.channel, *command.plan("cot", count))
+        wire.pick(peer.channel, b"kos")
+        wire.finish(peer.channel)
+        # The transfers have a session of their own.
+        peer.channel = wire.accept(peer.sock)
+        wire.greet(peer.channel, job, {**terms, "protocol": "kos"})
+        cot = kos.Sender(peer.channel)
+        v = cot.extend(peer.channel, count)
+        wire.finish(peer.channel)
+        assert ended_well(peer)["protocol"] == "kos"
+        with np.load(peer.path("share.npz")) as share:
+            check_correlated(B.of_int(cot.delta), v, share["w"])
+
+
+def test_the_command_measures_the_link_and_picks_where_it_listens():
+    peer, _, _ = command.ot("sender", "cot", 20_000, protocol="auto", listens=False)
+    with peer:
+        wire.greet(peer.channel, *command.plan("cot", 20_000))
+        protocol, _ = wire.picked(peer.channel)
+        wire.finish(peer.channel)
+        assert protocol in (b"kos", b"silent", b"ferret", b"ferret-uni")
+
+
 def check_correlated(delta, v, w):
     assert len(v) == len(w)
     assert (w == v ^ B.masked(B.lsb(w), np.broadcast_to(delta, v.shape))).all()
