@@ -214,6 +214,31 @@ def test_only_the_channel_that_is_due_joins_a_session():
 # Transfers.
 
 
+def test_a_pick_of_less_security_or_of_what_is_unknown_is_refused():
+    for protocol, variant in ((b"iknp", b""), (b"kos", b"x"), (b"oos", b""), (b"", b"")):
+
+        def body(channel, *_):
+            wire.greet(channel, *command.plan("cot", 20_000))
+            wire.pick(channel, protocol, variant)
+            channel.recv(33)
+
+        refused(lambda: command.ot("sender", "cot", 20_000, protocol="auto"), body, "picked a protocol that is unknown")
+
+
+def test_a_measurement_without_end_is_refused():
+    for questions in ([1] * 9, [(1 << 23) + 1], [1 << 23] * 9, [1 << 63]):
+
+        def body(channel, *_):
+            wire.greet(channel, *command.plan("cot", 20_000))
+            # Nobody compares what passed, and hashing it takes longer than all else.
+            channel.recordings = []
+            for question in questions:
+                channel.send(wire.u64(question))
+                channel.recv(8 if question == 1 else -(-question // 65536) * 65536)
+
+        refused(lambda: command.ot("sender", "cot", 20_000, protocol="auto"), body, "asks for too much")
+
+
 def test_points_that_are_none_are_refused_in_either_message():
     good = ristretto.encode(ristretto.GENERATOR)
     for bad in BAD_POINTS:
@@ -464,11 +489,14 @@ def test_matches_without_proof_and_places_that_repeat_are_refused():
 def test_an_output_label_that_is_neither_is_refused():
     function = honest.exported("add8")
 
+    def bent(labels):
+        labels = labels.copy()
+        labels[3, 0, 1] ^= B.ONE
+        return labels
+
     def body(channel, job, terms):
         wire.greet(channel, job, terms)
-        yao.evaluate(
-            channel, function, honest.bits(9, 8), True, False, flip=lambda labels: [labels[0] ^ 1, *labels[1:]]
-        )
+        yao.evaluate(channel, function, [honest.bits(9, 8)], True, False, flip=bent)
         channel.recv(1)
 
     start = lambda: command.yao("evaluator", function, "add8", 7, "garbler")  # noqa: E731
@@ -482,7 +510,7 @@ def test_other_terms_of_yao_are_refused():
         def body(channel, job, terms):
             wire.greet(channel, job, terms)
             kos.Sender(channel)
-            mine = bytearray(yao.terms(channel, function, yao.GARBLER, True, False))
+            mine = bytearray(yao.terms(channel, function, yao.GARBLER, 1, True, False))
             mine[place] ^= 1
             channel.send(bytes(mine))
             channel.recv(50)

@@ -22,6 +22,9 @@ class Circuit:
             levels.append(level)
             self.layers.setdefault(level, ([], []))[kind != AND].append(at)
         self.layers = [self.layers[level] for level in sorted(self.layers)]
+        # The numbers of AND gates for one row, and for several side by side.
+        by_depth = [at for ands, _ in self.layers for at in ands]
+        self.numbers = [{at: number for number, at in enumerate(order)} for order in (by_depth, sorted(by_depth))]
 
     def input_wires(self, index):
         start = FIRST_INPUT + sum(self.inputs[:index])

@@ -52,8 +52,8 @@ class Peer:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.sock = sock if listens else None
         self.channel = wire.accept(sock) if listens else wire.connect(address)
-        sock.close()
         self.ended = None
 
     def path(self, name):
@@ -67,6 +67,8 @@ class Peer:
             self.process.kill()
             self.process.communicate()
         self.channel.sock.close()
+        if self.sock:
+            self.sock.close()
         self.folder.cleanup()
 
     def end(self):
@@ -120,10 +122,29 @@ def yao(role, circuit, name, value, to, *, listens=True):
     """The command as the other side of `role`'s evaluation."""
     theirs = "evaluator" if role == "garbler" else "garbler"
     words = f"eval {name} --role {theirs} --input {value:#x} --output-to {to} --security semi-honest"
-    terms = {
+    return Peer(words, listens), ("eval", role, theirs), evaluation(circuit, name, to, 1)
+
+
+def yao_rows(role, circuit, name, values, to, *, listens=True):
+    """The same with many rows, out of a table."""
+    theirs = "evaluator" if role == "garbler" else "garbler"
+    words = f"eval {name} --role {theirs} --batch --input DIR/in.csv --output DIR/out.csv --output-to {to}"
+    table = "x\n" + "".join(f"{value}\n" for value in values)
+    peer = Peer(f"{words} --security semi-honest", listens, {"in.csv": table})
+    return peer, ("eval", role, theirs), evaluation(circuit, name, to, len(values))
+
+
+def plan(kind, count):
+    """The job in which both sides of transfers pick a protocol by the link."""
+    terms = {"channels": "1", "code": "any", "count": str(count), "kind": kind, "link": "loopback", "protocol": "auto"}
+    return ("plan", "party", "party"), {**terms, "security": "malicious", "set": "any"}
+
+
+def evaluation(circuit, name, to, rows):
+    """The parameters of an evaluation."""
+    return {
         **COMMON, "asked for": "whole evaluation", "copies": "auto", "function": name,
         "input widths": ",".join(map(str, circuit.inputs)), "ot": "auto",
-        "output widths": ",".join(map(str, circuit.outputs)), "output-to": to, "protocol": "yao", "rows": "1",
+        "output widths": ",".join(map(str, circuit.outputs)), "output-to": to, "protocol": "yao", "rows": str(rows),
         "security": "semi-honest", "wiring": circuit.digest()[:16].hex(),
     }
-    return Peer(words, listens), ("eval", role, theirs), terms

@@ -111,6 +111,33 @@ def test_transfers_over_two_connections():
                     assert (pairs[np.arange(601), choices] == taken).all()
 
 
+def test_the_side_that_listens_picks_where_nobody_named_a_protocol():
+    count = 20_000
+    peer, job, terms = command.ot("sender", "cot", count, protocol="auto")
+    with peer:
+        wire.greet(peer.channel, *command.plan("cot", count))
+        wire.pick(peer.channel, b"kos")
+        wire.finish(peer.channel)
+        # The transfers have a session of their own.
+        peer.channel = wire.accept(peer.sock)
+        wire.greet(peer.channel, job, {**terms, "protocol": "kos"})
+        cot = kos.Sender(peer.channel)
+        v = cot.extend(peer.channel, count)
+        wire.finish(peer.channel)
+        assert ended_well(peer)["protocol"] == "kos"
+        with np.load(peer.path("share.npz")) as share:
+            check_correlated(B.of_int(cot.delta), v, share["w"])
+
+
+def test_the_command_measures_the_link_and_picks_where_it_listens():
+    peer, _, _ = command.ot("sender", "cot", 20_000, protocol="auto", listens=False)
+    with peer:
+        wire.greet(peer.channel, *command.plan("cot", 20_000))
+        protocol, _ = wire.picked(peer.channel)
+        wire.finish(peer.channel)
+        assert protocol in (b"kos", b"silent", b"ferret", b"ferret-uni")
+
+
 def check_correlated(delta, v, w):
     assert len(v) == len(w)
     assert (w == v ^ B.masked(B.lsb(w), np.broadcast_to(delta, v.shape))).all()
@@ -264,10 +291,10 @@ def evaluate(name, role, inputs, to, listens):
     with peer:
         wire.greet(peer.channel, job, terms)
         width = function.inputs[0]
-        found = body(peer.channel, function, bits(mine, width), to != "evaluator", to != "garbler")
+        found = body(peer.channel, function, [bits(mine, width)], to != "evaluator", to != "garbler")
         wire.finish(peer.channel)
         result = ended_well(peer)
-        return found and number(found), result["outputs"] and int(result["outputs"][0], 16)
+        return found and number(found[0]), result["outputs"] and int(result["outputs"][0], 16)
 
 
 def test_one_aes_with_the_command_as_evaluator():
@@ -276,6 +303,21 @@ def test_one_aes_with_the_command_as_evaluator():
 
 def test_one_aes_with_the_command_as_garbler():
     assert evaluate("aes128", "evaluator", (KEY, BLOCK), "both", False) == (ENCRYPTED, ENCRYPTED)
+
+
+def test_many_rows_side_by_side():
+    # Two groups of sixteen rows and one of a single row, in which gates have another order.
+    function, ours, theirs = exported("add8"), list(range(5, 38)), list(range(250, 217, -1))
+    sums = [(a + b) % 256 for a, b in zip(ours, theirs)]
+    for role, body, listens in (("garbler", yao.garble, True), ("evaluator", yao.evaluate, False)):
+        peer, job, terms = command.yao_rows(role, function, "add8", theirs, "both", listens=listens)
+        with peer:
+            wire.greet(peer.channel, job, terms)
+            found = body(peer.channel, function, [bits(value, 8) for value in ours], True, True)
+            wire.finish(peer.channel)
+            ended_well(peer)
+            table = [line.split(",") for line in peer.path("out.csv").read_text().splitlines()[1:]]
+        assert [number(row) for row in found] == sums == [int(result, 0) for _, result in table]
 
 
 def test_only_the_side_that_is_to_learn_gets_an_output():

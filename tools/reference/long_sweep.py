@@ -89,7 +89,7 @@ def evaluation(role, to, listens):
 
     def body(channel):
         run = yao.garble if role == "garbler" else yao.evaluate
-        return run(channel, function, honest.bits(7, 8), to != "evaluator", to != "garbler")
+        return run(channel, function, [honest.bits(7, 8)], to != "evaluator", to != "garbler")
 
     def right(_, result):
         changed = (int(result["outputs"][0], 16) - 100) % 256 ^ 7

@@ -207,10 +207,10 @@ def evaluation():
     }
 
     def garbler(channel):
-        return yao.garble(channel, function, [1, 1], True, True)
+        return yao.garble(channel, function, [[1, 1]], True, True)
 
     def evaluator(channel):
-        return yao.evaluate(channel, function, [0, 1], True, True)
+        return yao.evaluate(channel, function, [[0, 1]], True, True)
 
     return run(("eval", "garbler", "evaluator"), parameters, garbler, evaluator)
 

@@ -303,6 +303,28 @@ def join(address, session, index):
     return channel
 
 
+def sized(data):
+    return u64(len(data)) + data
+
+
+def pick(channel, protocol, variant=b""):
+    """The first party's side of a plan: it may ask how fast the link is, and need not."""
+    channel.send(u64(0) + sized(protocol) + sized(variant))
+
+
+def picked(channel):
+    """The second party's side: answers, and is told the protocol and its variant."""
+    while question := channel.recv_u64():
+        refuse_unless(question <= 1 << 23, "a measurement of more than 8 MiB")
+        channel.send(u64(0) if question == 1 else bytes(-(-question // 65536) * 65536))
+    names = []
+    for _ in range(2):
+        length = channel.recv_u64()
+        refuse_unless(length <= 64, "a name of more than 64 bytes")
+        names.append(channel.recv(length))
+    return names
+
+
 def finish(channel):
     """The end of a run without TLS: both sides compare what was sent and what arrived, and part."""
     audit = channel.audit
