@@ -10,24 +10,29 @@
 //! Quotes are those of RFC 4180: a field is enclosed as a whole, or holds none. A file that has others is
 //! refused with the line, since a quote that is never closed makes one cell of many rows.
 //!
-//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`]
-//! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
-//! stream: see [`input`](crate::input).
+//! A file is UTF-8 (a byte order mark is tolerated) unless [`Options::encoding`] names another encoding; what is
+//! written is UTF-8. Its first line names the columns unless [`Header::None`] says that it is data, and every row
+//! has as many fields. A line `sep=;` in front of it names the separator, and goes. A file may be packed, and it
+//! may be a stream: see [`input`](crate::input).
 
 mod rows;
+mod stream;
 
 use crate::behind::Behind;
+pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::keys::Tally;
+use crate::kind;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use rows::{Marks, Rows};
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use stream::BYTE_ORDER_MARK;
 
 /// Rows of a batch of columns.
 const BATCH: usize = 1 << 16;
@@ -86,16 +91,26 @@ impl Quote {
 }
 
 /// How a table is read.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Options {
     /// What separates fields.
     pub delimiter: Delimiter,
     /// What encloses fields.
     pub quote: Quote,
-    /// What stands before a quote within quotes, if quotes are not doubled there.
+    /// What stands before a quote within quotes, if quotes are not doubled there. Without quotes
+    /// ([`Quote::None`]), what stands before a separator, a line's end or itself in a field; of a backslash then
+    /// `\n`, `\t`, `\r`, `\0`, `\b` and `\Z` are what MySQL reads them as, and a field `\N` is empty.
     pub escape: Option<u8>,
     /// What stands in the first line.
     pub header: Header,
+    /// The encoding of the text; UTF-8 unless named.
+    pub encoding: Option<Encoding>,
+    /// Lines in front of the header that are no part of the table.
+    pub skip_lines: u64,
+    /// Whether a comma parts the fraction of decimals that are computed on.
+    pub decimal_comma: bool,
+    /// Whether Parquet columns of bytes that nothing says more of hold text.
+    pub binary_as_text: bool,
     /// What happens to rows without a key.
     pub empty_keys: EmptyKeys,
     /// How long a row may be.
@@ -109,11 +124,14 @@ pub struct MaxRow(u64);
 
 impl Default for MaxRow {
     fn default() -> Self {
-        MaxRow(16 << 20)
+        MaxRow::USUAL
     }
 }
 
 impl MaxRow {
+    /// What a row may have unless the caller says otherwise.
+    pub const USUAL: MaxRow = MaxRow(16 << 20);
+
     /// So many bytes.
     pub fn new(bytes: u64) -> Self {
         MaxRow(bytes)
@@ -174,13 +192,11 @@ impl Source {
         if input.is_answer() {
             return Err(Error::CsvAlone { path, format: "the answer of a database" });
         }
-        let mut reader = input.reader()?;
-        let start = reader.fill_buf().map_err(|error| input.unreadable(error))?;
-        if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
-            return Err(Error::Utf16(path));
-        }
-        let form = Form::of(start, options);
-        drop(reader);
+        let is_decoded = options.encoding.is_some_and(|encoding| !encoding.is_utf8());
+        kind::refuse(&path, &input.start()?, input.packing(), is_decoded)?;
+        let (mut text, start) = stream::open(&input, &options)?;
+        let form = Form::of(text.ahead(), &start, options);
+        drop(text);
         let mut source = Source {
             input,
             spec: KeySpec::text(Vec::new(), Normalisation::default()),
@@ -223,6 +239,11 @@ impl Source {
         self.input.packing()
     }
 
+    /// Whether a comma parts the fraction of decimals.
+    pub(crate) fn has_decimal_comma(&self) -> bool {
+        self.options.decimal_comma
+    }
+
     /// Whether a cell says nothing.
     pub(crate) fn is_null(&self, cell: &str) -> bool {
         self.spec.is_null(cell)
@@ -246,7 +267,7 @@ impl Source {
     pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
         let tally = self.each_key(progress, |element| {
-            keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
+            keys.push(element).map_err(|full| Error::full(self.path(), full))
         })?;
         keys.set_tally(tally);
         Ok(keys)
@@ -491,14 +512,9 @@ impl Source {
 
     /// Every row, the header among them.
     fn rows(&self) -> Result<Rows<'_>> {
-        let mut stream = self.input.reader()?;
-        let start = stream.fill_buf().map_err(|error| self.input.unreadable(error))?;
-        if start.starts_with(BYTE_ORDER_MARK) {
-            stream.consume(BYTE_ORDER_MARK.len());
-        }
-        let (delimiter, escape) = (self.form.delimiter, self.options.escape);
-        let marks = Marks { delimiter, quote: self.options.quote.byte(), escape };
-        Ok(Rows::new(&self.input, stream, marks, self.options.max_row))
+        let (text, start) = stream::open(&self.input, &self.options)?;
+        let marks = Marks::of(&self.options, self.form.delimiter);
+        Ok(Rows::new(&self.input, Box::new(text), marks, &self.options, start.line))
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.
@@ -610,6 +626,33 @@ impl<'a, W: Write> TableWriter<'a, W> {
 
     /// A row as it stood in its file, and more fields.
     fn extended(&mut self, row: &[u8], more: &[String]) -> Result<()> {
+        let (body, end) = self.ended(row);
+        let tail = match (self.options.quote, self.options.escape) {
+            (Quote::None, Some(escape)) => self.escaped(escape, more),
+            _ => self.quoted(more)?,
+        };
+        self.put(body)?;
+        self.put(&tail)?;
+        self.put(end)
+    }
+
+    /// A delimiter and a field, as often as there are some, escaped.
+    fn escaped(&self, escape: u8, more: &[String]) -> Vec<u8> {
+        let mut tail = Vec::new();
+        for cell in more {
+            tail.push(self.form.delimiter);
+            for byte in cell.bytes() {
+                if byte == escape || byte == self.form.delimiter || matches!(byte, b'\r' | b'\n') {
+                    tail.push(escape);
+                }
+                tail.push(byte);
+            }
+        }
+        tail
+    }
+
+    /// The same in quotes where they need them.
+    fn quoted(&self, more: &[String]) -> Result<Vec<u8>> {
         // A cell may be the peer's: it must not end a field or a row of ours.
         let special = |byte: u8| {
             Some(byte) == self.options.escape
@@ -621,7 +664,6 @@ impl<'a, W: Write> TableWriter<'a, W> {
             let source = std::io::Error::other(what);
             return Err(Error::Unwritable { path: self.target.to_owned(), source });
         }
-        let (body, end) = self.ended(row);
         let mut builder = ::csv::WriterBuilder::new();
         builder.delimiter(self.form.delimiter).escape(self.options.escape.unwrap_or(b'\\'));
         builder.double_quote(self.options.escape.is_none());
@@ -631,15 +673,15 @@ impl<'a, W: Write> TableWriter<'a, W> {
             Quote::None => drop(builder.quote_style(::csv::QuoteStyle::Never)),
         }
         // A first field that stands for the row's own, so that delimiters and quotes come out right.
+        let marks = [Some(self.form.delimiter), self.options.quote.byte(), self.options.escape];
+        let own = ["x", "y", "z", "w"].into_iter().find(|own| !marks.contains(&Some(own.as_bytes()[0])));
         let mut tail = builder.from_writer(Vec::new());
         let fault = |error| Error::Unwritable { path: self.target.to_owned(), source: into_io(error) };
-        tail.write_record(std::iter::once("x").chain(more.iter().map(String::as_str))).map_err(fault)?;
+        tail.write_record(own.into_iter().chain(more.iter().map(String::as_str))).map_err(fault)?;
         let unfinished = |_| std::io::Error::from(std::io::ErrorKind::WriteZero);
         let tail = tail.into_inner().map_err(unfinished);
         let tail = tail.map_err(|source| Error::Unwritable { path: self.target.to_owned(), source })?;
-        self.put(body)?;
-        self.put(tail.strip_suffix(b"\n").and_then(|tail| tail.get(1..)).unwrap_or(&[]))?;
-        self.put(end)
+        Ok(tail.strip_suffix(b"\n").and_then(|tail| tail.get(1..)).unwrap_or(&[]).to_vec())
     }
 
     fn ended<'r>(&self, row: &'r [u8]) -> (&'r [u8], &'static [u8]) {
@@ -667,8 +709,6 @@ impl<'a, W: Write> TableWriter<'a, W> {
     }
 }
 
-const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
-
 /// How a file is written, apart from what stands in it; an output is written alike.
 #[derive(Clone, Copy, Debug)]
 struct Form {
@@ -679,13 +719,13 @@ struct Form {
 }
 
 impl Form {
-    /// What the `start` of a file shows, its first line; a delimiter that was given counts more.
-    fn of(start: &[u8], options: Options) -> Self {
+    /// What the first line of the `text` shows; a delimiter that was given counts more.
+    fn of(text: &[u8], start: &stream::Start, options: Options) -> Self {
         let quote = options.quote.byte();
         let mut quoted = false;
         let mut counts = [(b',', 0u32), (b';', 0), (b'\t', 0), (b'|', 0)];
-        let mut end = start.len();
-        for (at, &byte) in start.iter().enumerate() {
+        let mut end = text.len();
+        for (at, &byte) in text.iter().enumerate() {
             match byte {
                 byte if Some(byte) == quote => quoted = !quoted,
                 b'\n' | b'\r' if !quoted => {
@@ -696,19 +736,19 @@ impl Form {
                 _ => counts.iter_mut().filter(|(delimiter, _)| *delimiter == byte).for_each(|(_, n)| *n += 1),
             }
         }
-        let delimiter = match options.delimiter {
-            Delimiter::Byte(byte) => byte,
+        let delimiter = match (options.delimiter, start.delimiter) {
+            (Delimiter::Byte(byte), _) | (Delimiter::Auto, Some(byte)) => byte,
             // The first of the most frequent ones: comma wins a draw.
-            Delimiter::Auto => {
+            (Delimiter::Auto, None) => {
                 counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(delimiter, _)| *delimiter)
             }
         };
-        let end: &[u8] = match &start[end..] {
+        let end: &[u8] = match &text[end..] {
             [b'\r', b'\n', ..] => b"\r\n",
             [b'\r', ..] => b"\r",
             _ => b"\n",
         };
-        Form { delimiter, byte_order_mark: start.starts_with(BYTE_ORDER_MARK), end }
+        Form { delimiter, byte_order_mark: start.byte_order_mark, end }
     }
 }
 

@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tacit::crypto::fence::fenced;
-use tacit::data::csv::Options;
 use tacit::data::place;
 use tacit::data::table::Source;
 use tacit::job::psi::{self, Own, Owned, Reveal, Revealed, owner};
@@ -703,7 +702,7 @@ struct Fate {
 
 fn read(admitted: &Admitted<'_>) -> Result<Own> {
     let input = &admitted.source.input;
-    let source = Source::open(input, admitted.source.key.clone(), Options::default())?;
+    let source = Source::open(input, admitted.source.key.clone(), admitted.source.options)?;
     let own = Own::read(source, input, &admitted.run, |_| ())?;
     if admitted.job.output.is_some() && admitted.run.learns != psi::Learns::Peer {
         own.prove(Path::new(STORED))?;
