@@ -25,7 +25,7 @@ ALLOWED = {
     "CC0-1.0", "ISC", "MIT", "MIT-0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
 # Crates under another licence, each with the reason in docs/dependencies.md.
-BY_NAME = {"webpki-root-certs": "CDLA-Permissive-2.0"}
+BY_NAME = {"libbz2-rs-sys": "bzip2-1.0.6", "webpki-root-certs": "CDLA-Permissive-2.0"}
 
 
 def admits(licence):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from . import _tacit
 from ._jobs import (
     Evaluation,
+    File,
     Granted,
     Intersection,
     KeyPair,
@@ -83,6 +84,7 @@ __all__ = [
     "Declined",
     "Error",
     "Evaluation",
+    "File",
     "Function",
     "Granted",
     "InputError",

@@ -288,6 +288,34 @@ class Transfers(_Passed):
 
 
 @dataclass(frozen=True)
+class File:
+    """A file of a table, and how it is written where that is not what its first bytes say.
+
+    ``File("kunden.csv", encoding="windows-1252")`` goes wherever a path of a table does. The options are the
+    command's: what separates and encloses fields, the encoding, lines to skip in front of the header.
+    """
+
+    path: str | os.PathLike[str]
+    #: One character, ``"auto"`` or ``"\\t"``.
+    delimiter: str = "auto"
+    #: One character, or ``"none"``.
+    quote: str = '"'
+    escape: str | None = None
+    #: Whether the first line names the columns; else they are called ``"1"``, ``"2"``, …
+    header: bool = True
+    #: Such as ``"windows-1252"`` or ``"utf-16le"``; UTF-8 unless given.
+    encoding: str | None = None
+    skip_lines: int = 0
+    #: Whether Parquet columns of bytes that have no type of their own hold text.
+    binary_as_text: bool = False
+    #: Whether amounts in text (``sum:COL:decimal2``) have a comma before the fraction.
+    decimal_comma: bool = False
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+
+@dataclass(frozen=True)
 class Check:
     """What an intersection would see of a table."""
 
@@ -333,12 +361,34 @@ def _keys(
     if path or _is_arrow(table):
         if names is None:
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
-        digest = None
+        digest, comma = None, False
         if path:
-            table = _tacit.Rows.of_file(os.fspath(table), names, max_row_mib=max_row_mib, recorded=recorded)
-            digest = table.digest
+            file = table if isinstance(table, File) else File(table)
+            table = _tacit.Rows.of_file(
+                os.fspath(file),
+                names,
+                types,
+                delimiter=file.delimiter,
+                quote=file.quote,
+                escape=file.escape,
+                header=file.header,
+                encoding=file.encoding,
+                skip_lines=file.skip_lines,
+                max_row_mib=max_row_mib,
+                binary_as_text=file.binary_as_text,
+                recorded=recorded,
+            )
+            digest, comma = table.digest, file.decimal_comma
         return _tacit.Keys(
-            table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls, digest=digest
+            table,
+            names,
+            types=types,
+            nfc=nfc,
+            trim=trim,
+            case_fold=case_fold,
+            nulls=nulls,
+            digest=digest,
+            decimal_comma=comma,
         ), False
     if isinstance(table, Iterable):
         values = list(table)
@@ -745,7 +795,8 @@ def intersect(
     ----------
     table:
         Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, Polars, DuckDB, pyarrow), the path of a
-        CSV (packed or not), Parquet or Arrow file, or a list of strings.
+        CSV or JSON lines (packed or not), Parquet or Arrow file, a :class:`File` that says how one is written, or a
+        list of strings.
     on:
         The column, or the columns in the order that both sides agree on, that make the key; with their types,
         such as ``{"mail": "email", "tel": "phone:NL"}``, as the command's ``--key`` has them. Nulls, empty text

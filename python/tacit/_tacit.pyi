@@ -37,6 +37,7 @@ class Keys:
         case_fold: bool = True,
         nulls: list[str] = ...,
         digest: bytes | None = None,
+        decimal_comma: bool = False,
     ) -> None: ...
     rows: int
     distinct: int
@@ -50,7 +51,19 @@ class Rows:
     def of_strings(values: list[str]) -> Rows: ...
     @staticmethod
     def of_file(
-        path: str, on: list[str], *, max_row_mib: int | None = None, recorded: bool = False
+        path: str,
+        on: list[str],
+        types: list[str] | None = None,
+        *,
+        delimiter: str = "auto",
+        quote: str = '"',
+        escape: str | None = None,
+        header: bool = True,
+        encoding: str | None = None,
+        skip_lines: int = 0,
+        max_row_mib: int | None = None,
+        binary_as_text: bool = False,
+        recorded: bool = False,
     ) -> Rows: ...
     def strings(self) -> list[str]: ...
     def __len__(self) -> int: ...

@@ -6,6 +6,7 @@ countries are the published ones.
 
 import csv
 import datetime
+import decimal
 import hashlib
 import re
 import unicodedata
@@ -223,6 +224,45 @@ def whole(value):
     return ("-" if negative else "") + out if out else "0"
 
 
+def exact(value, comma=False):
+    seen = prelude(value)
+    if not seen:
+        raise Refused("empty")
+    signed = seen[0] == "+" or seen[0] in DASHES
+    front, e, power = re.fullmatch("(.*?)(?:([eE])(.*))?", seen[signed:], re.DOTALL).groups()
+    mark, plain = "," if comma else ".", ""
+    for c in front:
+        if c == mark and "." not in plain:
+            plain += "."
+        elif digit(c):
+            plain += digit(c)
+        else:
+            raise Refused("ambiguous" if c in WHITE or c in ",.'_\u2019" else "character")
+    if e:
+        minus = power[:1] if power[:1] == "+" or power[:1] and power[0] in DASHES else ""
+        if not all(map(digit, power[len(minus):])):
+            raise Refused("character")
+        if power == minus:
+            raise Refused("form")
+        power = int(("-" if minus and minus != "+" else "") + "".join(map(digit, power[len(minus):])))
+    if plain in ("", "."):
+        raise Refused("form")
+    with decimal.localcontext(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
+        number = decimal.Decimal(plain)
+        if number == 0:
+            return "0"
+        digits = number.as_tuple().digits
+        trailing = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+        lowest = number.as_tuple().exponent + trailing + (power or 0)
+        highest = number.adjusted() + (power or 0)
+        if max(highest, 0) - min(lowest, 0) + 1 > 1024:
+            raise Refused("length")
+        text = format(number.scaleb(power or 0), "f")
+    whole, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0")
+    return ("-" if signed and seen[0] != "+" else "") + whole + ("." + fraction if fraction else "")
+
+
 def uuid(value):
     seen = prelude(value)
     if not seen:
@@ -297,6 +337,7 @@ def clear(kind, value):
         "phone": lambda: phone(value, option or None),
         "date": lambda: date(value, option or None),
         "int": lambda: whole(value),
+        "decimal": lambda: exact(value, option == "comma"),
         "uuid": lambda: uuid(value),
         "name": lambda: name(value),
         "postcode": lambda: postcode(value, option or None),

@@ -225,6 +225,14 @@ impl Explained<'_> {
                 "if quotes are data or written otherwise, see --quote and --escape"
             }
             Error::Table(csv::Error::LongRow { .. }) if self.has("max-row") => "see --max-row, and --quote",
+            Error::Table(csv::Error::NoMemory { .. }) if self.has("memory") => "see --memory",
+            Error::Table(csv::Error::InvalidUtf8 { looks_like: Some(encoding), .. })
+            | Error::Table(csv::Error::Encoded { encoding, .. })
+                if self.has("encoding") =>
+            {
+                return Some(format!("try --encoding {encoding}"));
+            }
+            Error::Table(csv::Error::InvalidUtf8 { .. }) if self.has("encoding") => "see --encoding",
             Error::Table(csv::Error::UnknownColumn { near: false, .. }) => {
                 "see `--key` and `--delimiter` in `tacit help psi`"
             }

@@ -71,6 +71,46 @@ pub(crate) fn check_arrow(stored: &mut Stored, length: u64) -> Result<(), String
     Ok(())
 }
 
+/// Whether this is the start of a stream in Arrow's format: a message with the schema.
+pub(crate) fn is_arrow_stream(start: &[u8]) -> bool {
+    let Some((head, rest)) = start.split_first_chunk::<8>() else { return false };
+    let [mark @ .., a, b, c, d] = *head;
+    let Ok(length) = usize::try_from(i32::from_le_bytes([a, b, c, d])) else { return false };
+    // Of a wide table the message is longer than what is looked at.
+    let has_schema = |message: &[u8]| root_as_message(message).is_ok_and(|m| m.header_as_schema().is_some());
+    mark == [0xff; 4] && length > 0 && rest.get(..length).is_none_or(has_schema)
+}
+
+/// Holds what an Arrow stream's messages say of themselves against its length and the machine's memory.
+pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<(), String> {
+    let cut = || "it was cut short or damaged".to_owned();
+    let mut at = 0u64;
+    while at < length {
+        let head = <[u8; 8]>::try_from(bytes_at(stored, at, 8)?).map_err(|_| cut())?;
+        let [mark @ .., a, b, c, d] = head;
+        let metadata = u64::try_from(i32::from_le_bytes([a, b, c, d])).map_err(|_| cut())?;
+        if mark != [0xff; 4] {
+            return Err(cut());
+        }
+        if metadata == 0 {
+            return Ok(());
+        }
+        let end = at.checked_add(8 + metadata).filter(|end| *end <= length).ok_or_else(cut)?;
+        let message = bytes_at(stored, at, 8 + metadata)?;
+        let body = {
+            let message = root_as_message(&message[8..]).map_err(|_| cut())?;
+            u64::try_from(message.bodyLength()).map_err(|_| cut())?
+        };
+        let place = Place { offset: at, metadata: 8 + metadata, body };
+        let next = end.checked_add(body).filter(|next| *next <= length).ok_or_else(cut)?;
+        if at > 0 {
+            check_message(stored, &place, &message)?;
+        }
+        at = next;
+    }
+    Ok(())
+}
+
 /// Where a block lies.
 struct Place {
     offset: u64,

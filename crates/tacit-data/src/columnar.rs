@@ -1,4 +1,4 @@
-//! Tables in Parquet and Arrow IPC files: reading keys, writing the matching rows.
+//! Tables in Parquet files and in Arrow's files and streams: reading keys, writing the matching rows.
 //!
 //! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out
 //! with every column's type, order and nulls as they were. A cell becomes a key's text without loss: integers
@@ -13,6 +13,7 @@ mod words;
 mod write;
 
 pub use stored::is_uuid;
+pub(crate) use stored::{EXTENSION, JSON};
 pub(crate) use write::{Origin, Writer, lacks, whole_days};
 
 use crate::bounds;
@@ -26,7 +27,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_ipc::reader::FileReader;
+use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use dictionaries::{Dictionary, Gathered};
 use parquet::arrow::ProjectionMask;
@@ -35,7 +36,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::Compression;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 use tacit_crypto::fence::fenced;
@@ -51,6 +52,8 @@ pub enum Format {
     Parquet,
     /// Apache Arrow's file format, which Feather is another name of.
     ArrowFile,
+    /// Apache Arrow's stream format, which is read and not written.
+    ArrowStream,
 }
 
 impl Format {
@@ -60,9 +63,16 @@ impl Format {
             Some(Format::Parquet)
         } else if start.starts_with(b"ARROW1") {
             Some(Format::ArrowFile)
+        } else if bounds::is_arrow_stream(start) {
+            Some(Format::ArrowStream)
         } else {
             None
         }
+    }
+
+    /// The format of an output whose name says none, of an input of this one.
+    fn written(self) -> Self {
+        if self == Format::ArrowStream { Format::ArrowFile } else { self }
     }
 
     /// What a file of this name holds.
@@ -79,6 +89,7 @@ impl Format {
         match self {
             Format::Parquet => "Parquet",
             Format::ArrowFile => "Arrow",
+            Format::ArrowStream => "Arrow stream",
         }
     }
 }
@@ -118,6 +129,10 @@ impl Source {
             let at = source.position(column)?;
             let field = source.schema.field(at);
             let found = field.data_type();
+            if source.input.is_json() && field.metadata().contains_key(EXTENSION) {
+                let found = "objects or lists (JSON)".to_owned();
+                return Err(Error::KeyType { path, column: column.clone(), found });
+            }
             let is_moment = is_moment(found) || source.moments.contains(&at);
             if is_moment && !key_type.is_date() {
                 return Err(Error::KeyMoment { path, column: column.clone() });
@@ -151,11 +166,20 @@ impl Source {
                     let mut stored = input.stored()?;
                     guarded(|| bounds::check_parquet(&mut stored, read.metadata())).map_err(own)?;
                 }
-                let stored = stored::describe(&input, &read, &damaged)?;
+                let stored = stored::describe(&input, &read, options.binary_as_text, &damaged)?;
                 let (compression, metadata) = (stored.compression, stored.metadata);
                 let parquet = Some(stored.parquet);
                 let origin = Origin { compression, parquet, metadata, is_trial: false };
                 (stored.schema, origin, stored.options, stored.moments)
+            }
+            Format::ArrowStream => {
+                let mut stored = input.stored()?;
+                guarded(|| bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
+                let stored = input.stored()?;
+                let reader = guarded(|| StreamReader::try_new(BufReader::new(stored), None));
+                let schema = reader.map_err(damaged)?.schema();
+                let origin = Origin { compression: Compression::UNCOMPRESSED, ..Origin::text() };
+                (schema, origin, ArrowReaderOptions::new(), Vec::new())
             }
             Format::ArrowFile => {
                 let mut stored = input.stored()?;
@@ -204,16 +228,16 @@ impl Source {
         self.spec.nulls = nulls;
     }
 
-    /// The file's format.
+    /// The format of an output whose name says none: the file's, but for streams.
     pub fn format(&self) -> Format {
-        self.format
+        self.format.written()
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
     pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
         let tally = self.each_key(progress, |element| {
-            keys.push(element).map_err(|_| Error::TooManyRows { path: self.input.path().to_owned() })
+            keys.push(element).map_err(|full| Error::full(self.path(), full))
         })?;
         keys.set_tally(tally);
         Ok(keys)
@@ -255,7 +279,7 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let format = Format::by_name(target).unwrap_or(self.format);
+        let format = Format::by_name(target).unwrap_or(self.format());
         let mut writer = self.writer(format, output, target, &self.schema)?;
         let written = self.each_wanted(wanted, |rows| writer.write(rows))?;
         writer.finish()?;
@@ -326,7 +350,7 @@ impl Source {
 
     /// Writes all rows to nothing in the format of a file called `target`.
     pub(crate) fn try_columns(&self, target: &Path) -> Result<()> {
-        let format = Format::by_name(target).unwrap_or(self.format);
+        let format = Format::by_name(target).unwrap_or(self.format());
         self.gather(format)?;
         let mut nothing = std::io::sink();
         let mut writer = Writer::new(format, &mut nothing, target, &self.schema, &self.origin.trial())?;
@@ -341,7 +365,7 @@ impl Source {
         let is_dictionary =
             |at: &usize| matches!(self.schema.field(*at).data_type(), DataType::Dictionary(..));
         let columns: Vec<usize> = (0..self.schema.fields().len()).filter(is_dictionary).collect();
-        let needed = format == Format::ArrowFile && self.format == Format::Parquet && !columns.is_empty();
+        let needed = format == Format::ArrowFile && self.format != Format::ArrowFile && !columns.is_empty();
         if !needed || self.dictionaries.get().is_some() {
             return Ok(());
         }
@@ -527,19 +551,24 @@ fn open(
             };
             Box::new(builder.with_batch_size(BATCH).with_projection(mask).build()?)
         }
-        Format::ArrowFile => {
-            let reader = FileReader::try_new(BufReader::new(stored), columns)?;
-            Box::new(reader.flat_map(|batch| {
-                let (batch, failed) =
-                    batch.map_or_else(|error| (None, Some(Err(error))), |batch| (Some(batch), None));
-                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
-                let piece = move |from| {
-                    let batch = batch.as_ref()?;
-                    Some(Ok(batch.slice(from, BATCH.min(batch.num_rows() - from))))
-                };
-                (0..rows).step_by(BATCH).filter_map(piece).chain(failed)
-            }))
-        }
+        Format::ArrowFile => Box::new(pieces(FileReader::try_new(BufReader::new(stored), columns)?)),
+        Format::ArrowStream => Box::new(pieces(StreamReader::try_new(BufReader::new(stored), columns)?)),
+    })
+}
+
+/// The same batches with at most [`BATCH`] rows each.
+fn pieces(
+    batches: impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>>,
+) -> impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>> {
+    batches.flat_map(|batch| {
+        let (batch, failed) =
+            batch.map_or_else(|error| (None, Some(Err(error))), |batch| (Some(batch), None));
+        let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+        let piece = move |from| {
+            let batch = batch.as_ref()?;
+            Some(Ok(batch.slice(from, BATCH.min(batch.num_rows() - from))))
+        };
+        (0..rows).step_by(BATCH).filter_map(piece).chain(failed)
     })
 }
 
@@ -696,14 +725,6 @@ pub(crate) fn dates(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowErr
 pub(crate) fn unwritable(target: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::Unwritable { path: target.to_owned(), source: std::io::Error::other(error.to_string()) }
 }
-
-/// The format of an input, by its first bytes, unpacked.
-pub(crate) fn format_of(input: &Input) -> Result<Option<Format>> {
-    let mut reader = input.reader()?;
-    let start = reader.fill_buf().map_err(|error| input.unreadable(error))?;
-    Ok(Format::of(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

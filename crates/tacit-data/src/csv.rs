@@ -10,24 +10,29 @@
 //! Quotes are those of RFC 4180: a field is enclosed as a whole, or holds none. A file that has others is
 //! refused with the line, since a quote that is never closed makes one cell of many rows.
 //!
-//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`]
-//! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
-//! stream: see [`input`](crate::input).
+//! A file is UTF-8 (a byte order mark is tolerated) unless [`Options::encoding`] names another encoding; what is
+//! written is UTF-8. Its first line names the columns unless [`Header::None`] says that it is data, and every row
+//! has as many fields. A line `sep=;` in front of it names the separator, and goes. A file may be packed, and it
+//! may be a stream: see [`input`](crate::input).
 
 mod rows;
+mod stream;
 
 use crate::behind::Behind;
+pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::keys::Tally;
+use crate::kind;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use rows::{Marks, Rows};
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use stream::BYTE_ORDER_MARK;
 
 /// Rows of a batch of columns.
 const BATCH: usize = 1 << 16;
@@ -86,16 +91,26 @@ impl Quote {
 }
 
 /// How a table is read.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Options {
     /// What separates fields.
     pub delimiter: Delimiter,
     /// What encloses fields.
     pub quote: Quote,
-    /// What stands before a quote within quotes, if quotes are not doubled there.
+    /// What stands before a quote within quotes, if quotes are not doubled there. Without quotes
+    /// ([`Quote::None`]), what stands before a separator, a line's end or itself in a field; of a backslash then
+    /// `\n`, `\t`, `\r`, `\0`, `\b` and `\Z` are what MySQL reads them as, and a field `\N` is empty.
     pub escape: Option<u8>,
     /// What stands in the first line.
     pub header: Header,
+    /// The encoding of the text; UTF-8 unless named.
+    pub encoding: Option<Encoding>,
+    /// Lines in front of the header that are no part of the table.
+    pub skip_lines: u64,
+    /// Whether a comma parts the fraction of decimals that are computed on.
+    pub decimal_comma: bool,
+    /// Whether Parquet columns of bytes that nothing says more of hold text.
+    pub binary_as_text: bool,
     /// What happens to rows without a key.
     pub empty_keys: EmptyKeys,
     /// How long a row may be.
@@ -109,11 +124,14 @@ pub struct MaxRow(u64);
 
 impl Default for MaxRow {
     fn default() -> Self {
-        MaxRow(16 << 20)
+        MaxRow::USUAL
     }
 }
 
 impl MaxRow {
+    /// What a row may have unless the caller says otherwise.
+    pub const USUAL: MaxRow = MaxRow(16 << 20);
+
     /// So many bytes.
     pub fn new(bytes: u64) -> Self {
         MaxRow(bytes)
@@ -174,13 +192,11 @@ impl Source {
         if input.is_answer() {
             return Err(Error::CsvAlone { path, format: "the answer of a database" });
         }
-        let mut reader = input.reader()?;
-        let start = reader.fill_buf().map_err(|error| input.unreadable(error))?;
-        if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
-            return Err(Error::Utf16(path));
-        }
-        let form = Form::of(start, options);
-        drop(reader);
+        let is_decoded = options.encoding.is_some_and(|encoding| !encoding.is_utf8());
+        kind::refuse(&path, &input.start()?, input.packing(), is_decoded)?;
+        let (mut text, start) = stream::open(&input, &options)?;
+        let form = Form::of(text.ahead(), &start, options);
+        drop(text);
         let mut source = Source {
             input,
             spec: KeySpec::text(Vec::new(), Normalisation::default()),
@@ -223,6 +239,11 @@ impl Source {
         self.input.packing()
     }
 
+    /// Whether a comma parts the fraction of decimals.
+    pub(crate) fn has_decimal_comma(&self) -> bool {
+        self.options.decimal_comma
+    }
+
     /// Whether a cell says nothing.
     pub(crate) fn is_null(&self, cell: &str) -> bool {
         self.spec.is_null(cell)
@@ -246,7 +267,7 @@ impl Source {
     pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
         let tally = self.each_key(progress, |element| {
-            keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
+            keys.push(element).map_err(|full| Error::full(self.path(), full))
         })?;
         keys.set_tally(tally);
         Ok(keys)
@@ -506,14 +527,9 @@ impl Source {
 
     /// Every row, the header among them.
     fn rows(&self) -> Result<Rows<'_>> {
-        let mut stream = self.input.reader()?;
-        let start = stream.fill_buf().map_err(|error| self.input.unreadable(error))?;
-        if start.starts_with(BYTE_ORDER_MARK) {
-            stream.consume(BYTE_ORDER_MARK.len());
-        }
-        let (delimiter, escape) = (self.form.delimiter, self.options.escape);
-        let marks = Marks { delimiter, quote: self.options.quote.byte(), escape };
-        Ok(Rows::new(&self.input, stream, marks, self.options.max_row))
+        let (text, start) = stream::open(&self.input, &self.options)?;
+        let marks = Marks::of(&self.options, self.form.delimiter);
+        Ok(Rows::new(&self.input, Box::new(text), marks, &self.options, start.line))
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.
@@ -681,8 +697,6 @@ impl<'a, W: Write> TableWriter<'a, W> {
     }
 }
 
-const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
-
 /// How a file is written, apart from what stands in it; an output is written alike.
 #[derive(Clone, Copy, Debug)]
 struct Form {
@@ -693,13 +707,13 @@ struct Form {
 }
 
 impl Form {
-    /// What the `start` of a file shows, its first line; a delimiter that was given counts more.
-    fn of(start: &[u8], options: Options) -> Self {
+    /// What the first line of the `text` shows; a delimiter that was given counts more.
+    fn of(text: &[u8], start: &stream::Start, options: Options) -> Self {
         let quote = options.quote.byte();
         let mut quoted = false;
         let mut counts = [(b',', 0u32), (b';', 0), (b'\t', 0), (b'|', 0)];
-        let mut end = start.len();
-        for (at, &byte) in start.iter().enumerate() {
+        let mut end = text.len();
+        for (at, &byte) in text.iter().enumerate() {
             match byte {
                 byte if Some(byte) == quote => quoted = !quoted,
                 b'\n' | b'\r' if !quoted => {
@@ -710,19 +724,19 @@ impl Form {
                 _ => counts.iter_mut().filter(|(delimiter, _)| *delimiter == byte).for_each(|(_, n)| *n += 1),
             }
         }
-        let delimiter = match options.delimiter {
-            Delimiter::Byte(byte) => byte,
+        let delimiter = match (options.delimiter, start.delimiter) {
+            (Delimiter::Byte(byte), _) | (Delimiter::Auto, Some(byte)) => byte,
             // The first of the most frequent ones: comma wins a draw.
-            Delimiter::Auto => {
+            (Delimiter::Auto, None) => {
                 counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(delimiter, _)| *delimiter)
             }
         };
-        let end: &[u8] = match &start[end..] {
+        let end: &[u8] = match &text[end..] {
             [b'\r', b'\n', ..] => b"\r\n",
             [b'\r', ..] => b"\r",
             _ => b"\n",
         };
-        Form { delimiter, byte_order_mark: start.starts_with(BYTE_ORDER_MARK), end }
+        Form { delimiter, byte_order_mark: start.byte_order_mark, end }
     }
 
     /// Whether a byte ends a field or a row, or encloses one.
@@ -735,11 +749,21 @@ impl Form {
 
     /// Whether a field can be written so that it is read as it is.
     fn holds(&self, options: Options, field: &str) -> bool {
-        options.quote.byte().is_some() || !field.bytes().any(|byte| self.is_special(options, byte))
+        let can = options.quote.byte().is_some() || options.escape.is_some();
+        can || !field.bytes().any(|byte| self.is_special(options, byte))
     }
 
-    /// Appends a field, enclosed where that is needed.
+    /// Appends a field, enclosed or escaped where that is needed.
     fn field(&self, options: Options, field: &str, line: &mut Vec<u8>) {
+        if let (None, Some(escape)) = (options.quote.byte(), options.escape) {
+            for byte in field.bytes() {
+                if byte == escape || self.is_special(options, byte) {
+                    line.push(escape);
+                }
+                line.push(byte);
+            }
+            return;
+        }
         let quote = options.quote.byte().filter(|_| field.bytes().any(|byte| self.is_special(options, byte)));
         let Some(quote) = quote else { return line.extend_from_slice(field.as_bytes()) };
         line.push(quote);

@@ -1,6 +1,7 @@
 //! What can be wrong with a table.
 
 use crate::place;
+use crate::records::Full;
 use std::path::{Path, PathBuf};
 use tacit_crypto::fence::{Panicked, fenced};
 use tacit_crypto::text::shown;
@@ -112,7 +113,7 @@ pub enum Error {
         /// Fields of the row.
         found: u64,
     },
-    /// A quote where RFC 4180 has none, or none where it has one.
+    /// A quote where RFC 4180 has none, or none where it has one; or an escape of nothing.
     #[error("{}, line {line}: {}", name(.path), what.words(*.field))]
     Misquoted {
         /// The file.
@@ -135,16 +136,61 @@ pub enum Error {
         most: u64,
     },
     /// Bytes that are not UTF-8.
-    #[error("{}, line {line}: not valid UTF-8; save the file as UTF-8", name(.path))]
+    #[error(
+        "{}, line {line}, column {column}: not valid UTF-8{}; name the encoding, or save the file as UTF-8",
+        name(.path), looks(*.looks_like)
+    )]
     InvalidUtf8 {
         /// The file.
         path: PathBuf,
         /// The line where the row starts, from 1.
         line: u64,
+        /// The column, from 1.
+        column: u64,
+        /// The encoding that the file seems to have, if it is one that can be read.
+        looks_like: Option<&'static str>,
     },
-    /// The file is UTF-16.
-    #[error("{}: the file is UTF-16; save it as UTF-8", name(.0))]
-    Utf16(PathBuf),
+    /// Bytes that the encoding does not have.
+    #[error(
+        "{}, line {line}, column {column}: bytes that {encoding} does not have; is the encoding another one?",
+        name(.path)
+    )]
+    NotInEncoding {
+        /// The file.
+        path: PathBuf,
+        /// The line where the row starts, from 1.
+        line: u64,
+        /// The column, from 1.
+        column: u64,
+        /// The encoding that the caller named.
+        encoding: &'static str,
+    },
+    /// Text of two bytes a character, which no encoding was named for.
+    #[error("{}: the text is {encoding}; name the encoding, or save the file as UTF-8", name(.path))]
+    Encoded {
+        /// The file.
+        path: PathBuf,
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// A file of a kind that is not read.
+    #[error("{}: this is {kind}, which tacit does not read; {remedy}", name(.path))]
+    Kind {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// An archive that does not hold one table.
+    #[error("{}: {what}", name(.path))]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
     /// A row without a key, where the caller refuses those.
     #[error("{}, line {line}: a key column is empty", name(.path))]
     EmptyKey {
@@ -326,6 +372,17 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// More rows than memory has room for.
+    #[error(
+        "{}: the keys of more than {rows} rows do not fit in this machine's memory; split the file, or free memory",
+        name(.path)
+    )]
+    NoMemory {
+        /// The file.
+        path: PathBuf,
+        /// Rows whose keys fit.
+        rows: u64,
+    },
     /// The file is not the one that was read before.
     #[error("{}: the file changed while the protocol ran; run again", name(.0))]
     Changed(PathBuf),
@@ -348,6 +405,8 @@ pub enum Misquoted {
     TextBehind,
     /// It stands in a field that does not begin with one.
     Within,
+    /// An escape at the end of the file, with nothing behind it.
+    Escape,
 }
 
 impl Misquoted {
@@ -362,6 +421,9 @@ impl Misquoted {
             Misquoted::Within => format!(
                 "field {field} holds a quote and is not enclosed in quotes; enclose it and double that quote"
             ),
+            Misquoted::Escape => {
+                format!("field {field} ends with an escape, and so does the file; was it cut short?")
+            }
         }
     }
 }
@@ -388,6 +450,15 @@ impl Error {
     /// That an address is none, because of `what`.
     pub fn address(path: &Path, what: impl Into<String>) -> Self {
         Error::Address { path: place::shown(path), what: what.into() }
+    }
+
+    /// That the keys of a table are more than can be held.
+    pub(crate) fn full(path: &Path, full: Full) -> Self {
+        let path = path.to_owned();
+        match full {
+            Full::Rows => Error::TooManyRows { path },
+            Full::Memory { rows } => Error::NoMemory { path, rows },
+        }
     }
 
     /// Whether what was asked for cannot be, whatever the table holds.
@@ -421,6 +492,11 @@ pub(crate) fn name(path: &Path) -> String {
         return "standard input".into();
     }
     shown(&place::shown(path).to_string_lossy())
+}
+
+/// What text seems to be in.
+fn looks(like: Option<&'static str>) -> String {
+    like.map_or(String::new(), |name| format!("; it looks like {name}"))
 }
 
 /// What to do about a column that is not there.

@@ -21,8 +21,8 @@ use std::fmt::Write;
 pub enum Purpose {
     /// To be shown to the other side.
     Shown,
-    /// To be added up or compared.
-    Number,
+    /// To be added up or compared, as what its text means.
+    Number(Form),
     /// To be what a function takes.
     Value,
 }
@@ -33,12 +33,13 @@ impl Purpose {
         match (self, data) {
             (Purpose::Shown, _) => convert::without_text(data).map(|_| "make text of it"),
             (Purpose::Value, _) => values::refused(data, Form::Plain),
-            (Purpose::Number, DataType::Dictionary(_, of)) => self.refuses(of),
-            (Purpose::Number, DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
-                None
-            }
-            (Purpose::Number, data) if data.is_numeric() => None,
-            (Purpose::Number, _) => Some("make whole numbers of it, amounts in their smallest unit"),
+            (Purpose::Number(_), DataType::Dictionary(_, of)) => self.refuses(of),
+            (
+                Purpose::Number(_),
+                DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View,
+            ) => None,
+            (Purpose::Number(_), data) if data.is_numeric() => None,
+            (Purpose::Number(_), _) => Some("make whole numbers of it, amounts in their smallest unit"),
         }
     }
 }
@@ -118,7 +119,7 @@ pub(crate) fn each<E: From<Error>>(
 /// A column's cells as what they are given for.
 enum Given<'a> {
     Text(ArrayFormatter<'a>, &'a ArrayRef),
-    Value(Cells),
+    Value(Cells, Form),
 }
 
 impl<'a> Given<'a> {
@@ -132,7 +133,8 @@ impl<'a> Given<'a> {
         }
         let cells = Cells::of(column)?;
         let is_numeric = field.metadata().get(NUMERIC.0).is_some_and(|name| name == NUMERIC.1);
-        Ok(Given::Value(if is_numeric { cells.of_numbers() } else { cells }))
+        let form = if let Purpose::Number(form) = purpose { form } else { Form::Plain };
+        Ok(Given::Value(if is_numeric { cells.of_numbers() } else { cells }, form))
     }
 
     /// Appends the text of a row's cell; `false` if it is null. Says what was expected where there is none.
@@ -143,7 +145,7 @@ impl<'a> Given<'a> {
                 Ok(()) => Ok(true),
                 Err(_) => Err("a cell with a text is expected, which a date out of range has not".to_owned()),
             },
-            Given::Value(cells) => cells.read(Form::Plain, row, out),
+            Given::Value(cells, form) => cells.read(*form, row, out),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! nameless file, encrypted under a key that only this process knows and that is gone with it. Memory holds
 //! one piece at a time. What a database answers is kept so too: it is asked once, and what is read again is
 //! what it said. An object in a store is read again, and is refused if it changed; so is a file that was opened to
-//! be recorded ([`Input::open_pinned`]). Gzip and zstd are known by their first bytes, whatever the file is called.
+//! be recorded ([`Input::open_pinned`]). How a file is packed is known by its first bytes, whatever it is called.
 
 use crate::database;
 use crate::fault::{Error, Result, gave_up};
@@ -12,6 +12,7 @@ use crate::kept::{Kept, mask};
 use crate::object::Object;
 use crate::pinned::{self, Pinned};
 use crate::place::{self, Place as Lead};
+use crate::zipped::Member;
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::{File, Metadata};
@@ -25,6 +26,11 @@ use zeroize::Zeroizing;
 /// Bytes that are read at once.
 pub(crate) const BUFFER: usize = 1 << 17;
 
+/// Bytes that a file is known by: a tar archive says what it is behind the first 256.
+pub(crate) const KNOWN_BY: u64 = 1 << 12;
+/// Memory for the dictionary of an xz file, in KiB: its header may ask for 4 GiB, `xz -9` takes 64 MiB.
+const XZ_KIB: u32 = 1 << 18;
+
 /// How a table's bytes are packed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Packing {
@@ -35,14 +41,26 @@ pub enum Packing {
     Gzip,
     /// By zstd (RFC 8878).
     Zstd,
+    /// By xz; outputs are not.
+    Xz,
+    /// By bzip2; outputs are not.
+    Bzip2,
+    /// In a zip archive, as its only file; outputs are not.
+    Zip,
 }
 
 impl Packing {
     /// What the `start` of a file shows.
-    fn of(start: &[u8]) -> Self {
+    pub(crate) fn of(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] => Packing::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
+            // The size of blocks, and the mark of the first one or of the end.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Packing::Bzip2,
+            // A file's header, or the directory of an archive without one.
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Packing::Zip,
             _ => Packing::Plain,
         }
     }
@@ -60,7 +78,7 @@ impl Packing {
     /// Packs what is written to the result, which goes to `output`.
     pub(crate) fn pack<'a, W: Write>(self, output: &'a mut W) -> io::Result<Packer<'a, W>> {
         Ok(match self {
-            Packing::Plain => Packer::Plain(output),
+            Packing::Plain | Packing::Xz | Packing::Bzip2 | Packing::Zip => Packer::Plain(output),
             Packing::Gzip => {
                 Packer::Gzip(flate2::write::GzEncoder::new(output, flate2::Compression::default()))
             }
@@ -110,10 +128,14 @@ pub struct Input {
     path: PathBuf,
     place: Place,
     packing: Packing,
+    /// Of a zip archive, where its one file lies.
+    member: Option<Member>,
     bytes: u64,
     done: Arc<AtomicU64>,
-    /// Of what a database answered, in place of the bytes that we keep.
+    /// Of what a database answered, or of the file that columns were made of, in place of the bytes that we keep.
     answer: Option<[u8; 32]>,
+    /// Whether columns were made of JSON lines.
+    is_json: bool,
 }
 
 enum Place {
@@ -141,9 +163,11 @@ impl Input {
             path,
             place,
             packing: Packing::Plain,
+            member: None,
             bytes,
             done: Arc::default(),
             answer,
+            is_json: false,
         };
         let mut input = match Lead::of(path).map_err(|what| Error::address(path, what))? {
             Lead::Query => {
@@ -163,8 +187,10 @@ impl Input {
                 of(path.to_owned(), place, bytes, None)
             }
         };
-        let packing = Packing::of(input.reader()?.fill_buf().map_err(|error| input.unreadable(error))?);
-        input.packing = packing;
+        input.packing = Packing::of(&input.start()?);
+        if input.packing == Packing::Zip {
+            input.member = Some(Member::find(&input.path, input.stored()?)?);
+        }
         Ok(input)
     }
 
@@ -194,14 +220,33 @@ impl Input {
         }
     }
 
+    /// Columns that were made of the JSON lines `of`, whose digest is this.
+    pub(crate) fn made(of: &Input, kept: Kept, digest: [u8; 32]) -> Self {
+        Input {
+            path: of.path.clone(),
+            bytes: kept.bytes(),
+            place: Place::Kept(kept),
+            packing: Packing::Plain,
+            member: None,
+            done: Arc::default(),
+            answer: Some(digest),
+            is_json: true,
+        }
+    }
+
     /// Its name, as the caller gave it, without a password.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is what a database answered, which has no format of its own.
+    /// Whether it is what a database answered, or made of lines: an output has no format from it.
     pub(crate) fn is_answer(&self) -> bool {
         self.answer.is_some()
+    }
+
+    /// Whether columns were made of JSON lines.
+    pub(crate) fn is_json(&self) -> bool {
+        self.is_json
     }
 
     /// Whether it lies in a store, where each look at a part is a request.
@@ -271,13 +316,36 @@ impl Input {
         })
     }
 
+    /// The first bytes of what it holds, unpacked: all, or enough to know it by. One that cannot be unpacked
+    /// is known by what can.
+    pub(crate) fn start(&self) -> Result<Vec<u8>> {
+        let mut start = Vec::new();
+        let read = self.reader()?.take(KNOWN_BY).read_to_end(&mut start);
+        match read {
+            Err(error) if start.is_empty() => Err(self.unreadable(error)),
+            _ => Ok(start),
+        }
+    }
+
     /// What it holds, unpacked, from the start.
     pub fn reader(&self) -> Result<Box<dyn BufRead>> {
         self.done.store(0, Ordering::Relaxed);
+        if let Some(member) = self.member {
+            let inner = member.unpack(self.stored()?, BUFFER).map_err(|error| self.unreadable(error))?;
+            return Ok(Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "zip" })));
+        }
         let stored = self.as_stored()?;
         let stored = BufReader::with_capacity(BUFFER, Counted { inner: stored, done: self.done.clone() });
         Ok(match self.packing {
-            Packing::Plain => Box::new(stored),
+            Packing::Plain | Packing::Zip => Box::new(stored),
+            Packing::Xz => {
+                let inner = lzma_rust2::XzReader::new_mem_limit(stored, true, XZ_KIB);
+                Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "xz" }))
+            }
+            Packing::Bzip2 => {
+                let inner = bzip2::bufread::MultiBzDecoder::new(stored);
+                Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "bzip2" }))
+            }
             Packing::Gzip => {
                 let inner = flate2::bufread::MultiGzDecoder::new(stored);
                 Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "gzip" }))

@@ -18,17 +18,21 @@ mod convert;
 pub mod csv;
 #[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
 mod database;
+mod encoding;
 mod fault;
 pub mod generate;
 pub mod give;
 pub mod input;
 mod join;
+mod json;
 mod kept;
 pub mod keys;
+mod kind;
 pub mod machine;
 pub mod npz;
 #[cfg_attr(not(feature = "s3"), path = "object/absent.rs")]
 pub mod object;
+mod opened;
 mod pinned;
 pub mod place;
 #[cfg(any(feature = "postgres", feature = "s3"))]
@@ -36,6 +40,7 @@ mod profile;
 pub mod records;
 pub mod table;
 pub mod values;
+mod zipped;
 
 // What a build without databases and stores says, tried in one with both.
 #[cfg(all(test, feature = "postgres", feature = "s3"))]

@@ -19,6 +19,7 @@
 
 pub use crate::keys::Normalisation;
 use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
+use crate::machine::available_memory;
 use std::sync::LazyLock;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -250,21 +251,44 @@ impl Drop for KeyHasher {
 
 const NONE: u32 = u32::MAX;
 
-/// More rows than a [`KeySet`] counts.
+/// Why a [`KeySet`] takes no more rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("too many rows: at most {NONE} are supported")]
-pub struct TooManyRows;
+#[non_exhaustive]
+pub enum Full {
+    /// There are more than it counts.
+    #[error("too many rows: at most {NONE} are supported")]
+    Rows,
+    /// The keys of more do not fit in this machine's memory.
+    #[error("the keys of more than {rows} rows do not fit in memory; take a smaller table, or free memory")]
+    Memory {
+        /// Rows that it has.
+        rows: u64,
+    },
+}
 
 /// The distinct keys of a table, and which row has which.
 ///
 /// Costs about 32 bytes a distinct key, 4 bytes a row and up to 16 bytes a distinct key for the index.
-#[derive(Default)]
 pub struct KeySet {
     elements: Zeroizing<Vec<Element>>,
     rows: Vec<u32>,
     index: Vec<u32>,
     without_key: u64,
     tally: Tally,
+    available: Available,
+}
+
+impl Default for KeySet {
+    fn default() -> Self {
+        KeySet {
+            elements: Zeroizing::default(),
+            rows: Vec::new(),
+            index: Vec::new(),
+            without_key: 0,
+            tally: Tally::default(),
+            available: available_memory,
+        }
+    }
 }
 
 impl KeySet {
@@ -290,7 +314,7 @@ impl KeySet {
     }
 
     /// The keys of rows whose elements are given, in order.
-    pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self, TooManyRows> {
+    pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self, Full> {
         let mut set = Self::new();
         for element in elements {
             set.push(element)?;
@@ -299,9 +323,12 @@ impl KeySet {
     }
 
     /// Adds the next row; `None` is a row without a key.
-    pub fn push(&mut self, element: Option<Element>) -> Result<(), TooManyRows> {
+    pub fn push(&mut self, element: Option<Element>) -> Result<(), Full> {
         if self.rows.len() >= NONE as usize {
-            return Err(TooManyRows);
+            return Err(Full::Rows);
+        }
+        if self.rows.len() == self.rows.capacity() || self.elements.len() == self.elements.capacity() {
+            self.make_room()?;
         }
         let Some(element) = element else {
             self.without_key += 1;
@@ -309,7 +336,7 @@ impl KeySet {
             return Ok(());
         };
         if self.elements.len() * 2 >= self.index.len() {
-            self.grow();
+            self.grow()?;
         }
         let slot = self.slot(&element);
         if self.index[slot] == NONE {
@@ -370,13 +397,51 @@ impl KeySet {
         }
     }
 
-    fn grow(&mut self) {
-        self.index = vec![NONE; (self.index.len() * 2).max(64)];
+    /// Makes room for more rows and elements. A process that the system refuses memory ends, so that what is
+    /// needed is asked for before it is.
+    fn make_room(&mut self) -> Result<(), Full> {
+        let (full, available) = (Full::Memory { rows: self.rows() }, self.available);
+        if self.rows.len() == self.rows.capacity() {
+            room(&mut self.rows, available).ok_or(full)?;
+        }
+        if self.elements.len() == self.elements.capacity() {
+            room(&mut self.elements, available).ok_or(full)?;
+        }
+        Ok(())
+    }
+
+    fn grow(&mut self) -> Result<(), Full> {
+        let length = (self.index.len() * 2).max(64);
+        self.index = Vec::new();
+        let is_there = has(self.available, length * size_of::<u32>());
+        if !is_there || self.index.try_reserve_exact(length).is_err() {
+            return Err(Full::Memory { rows: self.rows() });
+        }
+        self.index.resize(length, NONE);
         for at in 0..self.elements.len() {
             let slot = self.slot(&self.elements[at]);
             self.index[slot] = at as u32;
         }
+        Ok(())
     }
+}
+
+/// What this machine has to give.
+type Available = fn() -> Option<u64>;
+
+/// Memory that is taken without asking whether it is there.
+const UNASKED: usize = 16 << 20;
+
+/// Whether so many bytes can be had.
+fn has(available: Available, bytes: usize) -> bool {
+    bytes < UNASKED || available().is_none_or(|available| bytes as u64 <= available)
+}
+
+/// Makes room for as many again, or for as many as memory allows; nothing where that is hardly any.
+fn room<T>(all: &mut Vec<T>, available: Available) -> Option<()> {
+    let fits = |more: &usize| has(available, more * size_of::<T>());
+    let steps = [1, 4, 16].map(|part| all.capacity().max(1024) / part);
+    steps.into_iter().filter(fits).find_map(|more| all.try_reserve_exact(more).ok())
 }
 
 /// A second reading of rows whose keys are known.
@@ -416,6 +481,27 @@ pub fn plain_join(mine: &[Element], theirs: &[Element]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where memory ends, rows are refused before the process is: what is there is used up to a sixteenth.
+    #[test]
+    fn keys_that_do_not_fit_in_memory_are_refused_in_time() {
+        let element = |at: u64| {
+            let mut element = [0; 32];
+            element[..8].copy_from_slice(&at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+            Some(element)
+        };
+        let fill = |available: Available, most: u64| {
+            let mut keys = KeySet { available, ..KeySet::default() };
+            (0..most).find_map(|at| keys.push(element(at)).err().map(|full| (full, keys.rows())))
+        };
+        let (full, rows) = fill(|| Some(0), 1 << 21).unwrap();
+        assert_eq!(full, Full::Memory { rows });
+        assert!((1 << 19..1 << 21).contains(&rows), "{rows}");
+        assert_eq!(fill(|| None, 1 << 21), None);
+        assert_eq!(fill(|| Some(1 << 40), 1 << 21), None);
+        let said = full.to_string();
+        assert!(said.contains("memory") && said.lines().count() == 1, "{said}");
+    }
 
     /// Two releases that differ in one table alone may see two keys as equal and as different: they must not
     /// agree.

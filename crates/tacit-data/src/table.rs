@@ -1,5 +1,5 @@
-//! A table wherever it comes from: a file of CSV, Parquet or Arrow, which its first bytes tell, an object of
-//! these in a store, or what a database answers to a query.
+//! A table wherever it comes from: a file of CSV, JSON lines, Parquet or Arrow, which its first bytes tell, an
+//! object of these in a store, or what a database answers to a query.
 
 use crate::behind::{Behind, Cell, Written};
 use crate::columnar::{self, Format};
@@ -7,10 +7,11 @@ use crate::convert;
 use crate::csv::{self, Options};
 use crate::fault::{Error, Place, Result};
 use crate::give::{self, Purpose};
-use crate::input::Input;
 use crate::join;
 use crate::keys::Tally;
+use crate::opened::Opened;
 use crate::records::{Element, KeySet, KeySpec};
+use crate::values::{Column, Form};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::io::Write;
@@ -39,13 +40,31 @@ impl Source {
     }
 
     fn of(input: Input, spec: KeySpec, options: Options) -> Result<Self> {
-        Ok(match columnar::format_of(&input)? {
-            Some(format) => {
+        Ok(match Opened::of(input, &options)? {
+            Opened::Columns(input, format) => {
                 let source = columnar::Source::from_input(input, format, spec, &options)?;
                 Source::Columns(Box::new(source))
             }
-            None => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),
+            Opened::Rows(input) => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),
         })
+    }
+
+    /// Whether a column has exactly this name.
+    fn has_column(&self, name: &str) -> bool {
+        match self {
+            Source::Csv(source) => source.columns().any(|column| column.trim() == name.trim()),
+            Source::Columns(source) => source.position(name).is_ok(),
+        }
+    }
+
+    /// The column that numbers are taken from by this name, which may end in `:decimalN` unless a column is
+    /// called so, and what its text means.
+    pub fn number_column(&self, name: &str) -> Column {
+        let plain = || Column { name: name.to_owned(), form: Form::Plain };
+        match Column::parse(name) {
+            column @ Column { form: Form::Decimal(_), .. } if !self.has_column(name) => column,
+            _ => plain(),
+        }
     }
 
     /// Whether rows of this table can go to a file of this name, by the types of their columns: CSV cannot
@@ -82,11 +101,27 @@ impl Source {
             Source::Csv(source) => source,
             Source::Columns(source) => return give::each(source, keys, columns, purpose, visit),
         };
+        let form = if let Purpose::Number(form) = purpose { form } else { Form::Plain };
+        let mut texts = vec![String::new(); columns.len()];
         source.each_given(keys, &source.positions(columns)?, |at, line, cells| {
+            let place = Place::Line(line);
+            for ((column, cell), text) in columns.iter().zip(cells).zip(&mut texts) {
+                text.clear();
+                if form != Form::Plain && !source.is_null(cell) {
+                    let read = form.read_written(cell, source.has_decimal_comma(), text);
+                    read.map_err(|what| {
+                        let column = format!("`{}`", tacit_crypto::text::shown(column));
+                        Error::Cell { path: source.path().to_owned(), place, column, what }
+                    })?;
+                }
+            }
             // The file cannot tell an empty text and a null apart.
-            let cells: Vec<_> =
-                cells.iter().map(|cell| Some(*cell).filter(|cell| !source.is_null(cell))).collect();
-            visit(at, Place::Line(line), &cells)
+            let read = cells.iter().zip(&texts).map(|(cell, text)| match source.is_null(cell) {
+                true => None,
+                false if form == Form::Plain => Some(*cell),
+                false => Some(text.as_str()),
+            });
+            visit(at, place, &read.collect::<Vec<_>>())
         })
     }
 

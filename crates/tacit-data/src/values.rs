@@ -11,8 +11,8 @@ use crate::columnar::{self, Format, Origin, Texts, Writer, is_key, is_moment};
 use crate::convert::{self, Lines};
 use crate::csv::{self, Contents, Options, beside};
 use crate::fault::{Error, Place, Result, guarded};
-use crate::input::Input;
 use crate::keys::{KeyType, Reason, plain};
+use crate::opened::Opened;
 use crate::records::Normalisation;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
@@ -49,6 +49,24 @@ impl Form {
         let digits = name.strip_prefix("decimal")?;
         let one = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         digits.parse().ok().filter(|digits| one && *digits <= 18).map(Form::Decimal)
+    }
+
+    /// The same of a cell of a file without types, whose decimals may have a comma.
+    pub(crate) fn read_written(
+        self,
+        text: &str,
+        comma: bool,
+        out: &mut String,
+    ) -> std::result::Result<(), String> {
+        let Form::Decimal(digits) = self else { return self.read(text, out) };
+        if !comma {
+            return scaled(text, digits.into(), out);
+        }
+        if text.contains('.') {
+            // It parts thousands here, and a fraction elsewhere.
+            return Err("a decimal with a comma and without points is expected".to_owned());
+        }
+        scaled(&text.replace(',', "."), digits.into(), out).map_err(|what| what.replace("point", "comma"))
     }
 
     /// Appends the value's text, or says what was expected.
@@ -221,10 +239,11 @@ enum Inner {
 impl Table {
     /// Opens the table at `path`, `-` being standard input. `options` hold for CSV alone.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
-        let input = Input::open(path)?;
-        Ok(Table(match columnar::format_of(&input)? {
-            Some(format) => Inner::Columns(Box::new(columnar::Source::without_key(input, format, &options)?)),
-            None => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
+        Ok(Table(match Opened::open(path, &options)? {
+            Opened::Columns(input, format) => {
+                Inner::Columns(Box::new(columnar::Source::without_key(input, format, &options)?))
+            }
+            Opened::Rows(input) => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
         }))
     }
 
@@ -304,7 +323,8 @@ impl Table {
                             let (path, column) = (source.path().to_owned(), column.shown.clone());
                             return Err(Error::NoValue { path, place, column }.into());
                         }
-                        column.form.read(cell, text).map_err(|what| self.fault(place, column, what))?;
+                        let read = column.form.read_written(cell, source.has_decimal_comma(), text);
+                        read.map_err(|what| self.fault(place, column, what))?;
                     }
                     visit(place, &texts.iter().map(String::as_str).collect::<Vec<_>>())
                 })?
@@ -532,6 +552,40 @@ pub fn each_row<E: From<Error>>(
     Ok(())
 }
 
+/// The numbers of a column of a table in memory, by what its text means, whose fraction may be behind a comma; a
+/// null, and an empty text, is nothing. Errors: a column, or a cell with its row from 1, that holds none.
+pub fn numbers(column: &ArrayRef, form: Form, comma: bool) -> std::result::Result<Vec<Option<i64>>, String> {
+    let is_text = matches!(column.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    if let Some(remedy) = refused(column.data_type(), form) {
+        return Err(format!("it holds {}, which is no value here; {remedy}", column.data_type()));
+    }
+    let cells = guarded(|| Cells::of(column)).map_err(|_| "a cell of it has no text".to_owned())?;
+    let (mut text, mut written) = (String::new(), String::new());
+    let mut number = |row: usize| {
+        text.clear();
+        written.clear();
+        let plain = if is_text { Form::Plain } else { form };
+        let read = guarded(|| match cells.read(plain, row, &mut written)? {
+            true if is_text && !written.is_empty() => {
+                form.read_written(&written, comma, &mut text).map(|()| true)
+            }
+            true => {
+                text.push_str(&written);
+                Ok(!is_text)
+            }
+            false => Ok(false),
+        });
+        match read.map_err(|what| format!("row {}: {what}", row + 1))? {
+            false => Ok(None),
+            true => text
+                .parse()
+                .map(Some)
+                .map_err(|_| format!("row {}: a number of 64 bits is expected", row + 1)),
+        }
+    };
+    (0..column.len()).map(&mut number).collect()
+}
+
 /// What was read of a table: how many rows, and what knows them again.
 pub struct Read {
     contents: Contents,
@@ -698,6 +752,27 @@ mod tests {
         assert_eq!(read("price:decimal2"), ("price".into(), Form::Decimal(2)));
         for name in ["p:decimal", "p:decimal19", "p:decimal+1", "p:decimal002", "p:Date"] {
             assert_eq!(read(name), (name.to_owned(), Form::Plain), "{name}");
+        }
+    }
+
+    #[test]
+    fn decimals_may_have_a_comma_where_that_is_said() {
+        let read = |text: &str, comma| {
+            let mut out = String::new();
+            Form::Decimal(2).read_written(text, comma, &mut out).map(|()| out).ok()
+        };
+        for (text, with_comma, with_point) in [
+            ("12,5", Some("1250"), None),
+            ("-0,07", Some("-7"), None),
+            ("3", Some("300"), Some("300")),
+            ("12.5", None, Some("1250")),
+            ("1.234,50", None, None),
+            ("1,234.50", None, None),
+            ("1,234", None, None),
+            (",5", None, None),
+        ] {
+            assert_eq!(read(text, true).as_deref(), with_comma, "{text}");
+            assert_eq!(read(text, false).as_deref(), with_point, "{text}");
         }
     }
 

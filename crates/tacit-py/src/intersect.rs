@@ -16,7 +16,7 @@ use tacit::job::psi::{
     Bounds, Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
 };
 use tacit_data::columnar::Texts;
-use tacit_data::csv::{MaxRow, Options};
+use tacit_data::csv::{Delimiter, Encoding, Header, MaxRow, Options, Quote};
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
 
@@ -29,6 +29,8 @@ pub struct Keys {
     pub(crate) set: Arc<KeySet>,
     /// Of what was read, if a record is to commit to it.
     pub(crate) digest: Option<[u8; 32]>,
+    /// Whether amounts in text have a comma before the fraction.
+    decimal_comma: bool,
 }
 
 /// Rows of a table, as an Arrow stream.
@@ -43,7 +45,8 @@ pub struct Rows {
 impl Keys {
     /// The keys of a table in the columns `on`, of these types; of text unless said.
     #[new]
-    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true, nulls=Vec::new(), digest=None))]
+    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true, nulls=Vec::new(), digest=None,
+        decimal_comma=false))]
     fn new(
         py: Python<'_>,
         table: PyTable,
@@ -54,6 +57,7 @@ impl Keys {
         case_fold: bool,
         nulls: Vec<String>,
         digest: Option<[u8; 32]>,
+        decimal_comma: bool,
     ) -> PyResult<Self> {
         let (batches, schema) = table.into_inner();
         if on.is_empty() {
@@ -89,7 +93,7 @@ impl Keys {
             Ok::<_, String>(set)
         });
         let set = set.map_err(|what| fault::input(py, what))?;
-        Ok(Keys { schema, batches, spec, set: Arc::new(set), digest })
+        Ok(Keys { schema, batches, spec, set: Arc::new(set), digest, decimal_comma })
     }
 
     /// Rows read.
@@ -120,7 +124,9 @@ impl Keys {
 impl Keys {
     /// What we give in `job`.
     pub(crate) fn given(&self, py: Python<'_>, job: &Job, duplicates: Duplicates) -> PyResult<Owned> {
-        let read = || reveal::given(job, duplicates, &self.schema, &self.batches, &self.set);
+        let table =
+            reveal::Ours { schema: &self.schema, batches: &self.batches, decimal_comma: self.decimal_comma };
+        let read = || reveal::given(job, duplicates, table, &self.set);
         py.detach(read).map_err(|what| fault::input(py, what))
     }
 
@@ -189,25 +195,59 @@ impl Rows {
         Ok(Rows { schema: batch.schema(), batches: vec![batch], digest: None })
     }
 
-    /// The table in a file or at an address that the command takes too, which has the columns `on` and rows of
-    /// at most so many mebibytes; 16 unless given. With `recorded` its digest is that of the very bytes that are
-    /// read.
+    /// The table in a file or at an address that the command takes too, which has the columns `on`, and is
+    /// written so, with rows of at most so many mebibytes; 16 unless given. With `recorded` its digest is that of
+    /// the very bytes that are read.
     #[staticmethod]
-    #[pyo3(signature = (path, on, *, max_row_mib=None, recorded=false))]
+    #[pyo3(signature = (path, on, types=None, *, delimiter="auto", quote="\"", escape=None, header=true, encoding=None,
+        skip_lines=0, max_row_mib=None, binary_as_text=false, recorded=false))]
+    #[allow(clippy::too_many_arguments)] // How a file is written has as many parts.
     fn of_file(
         py: Python<'_>,
         path: PathBuf,
         on: Vec<String>,
+        types: Option<Vec<String>>,
+        delimiter: &str,
+        quote: &str,
+        escape: Option<&str>,
+        header: bool,
+        encoding: Option<&str>,
+        skip_lines: u64,
         max_row_mib: Option<u64>,
+        binary_as_text: bool,
         recorded: bool,
     ) -> PyResult<Self> {
+        let spec = spec(on, types, Normalisation::default()).map_err(|what| fault::usage(py, what))?;
+        let sign = |name: &str, said: &str| match said.as_bytes() {
+            [byte] if byte.is_ascii() && !matches!(byte, b'\r' | b'\n') => Ok(*byte),
+            _ => Err(fault::usage(py, format!("{name}: one character of ASCII is expected"))),
+        };
+        let encoding = encoding.map(|name| {
+            let unknown = || fault::usage(py, format!("encoding: there is no {name}; try windows-1252"));
+            Encoding::named(name).ok_or_else(unknown)
+        });
         let max_row = match max_row_mib {
             None => MaxRow::default(),
             Some(mib @ 1..=65_536) => MaxRow::new(mib << 20),
             Some(_) => return Err(fault::usage(py, "max_row_mib is a number of mebibytes from 1 to 65536")),
         };
-        let (spec, options) =
-            (KeySpec::text(on, Normalisation::default()), Options { max_row, ..Options::default() });
+        let options = Options {
+            delimiter: match delimiter {
+                "auto" => Delimiter::Auto,
+                said => Delimiter::Byte(sign("delimiter", said)?),
+            },
+            quote: match quote {
+                "none" => Quote::None,
+                said => Quote::Byte(sign("quote", said)?),
+            },
+            escape: escape.map(|said| sign("escape", said)).transpose()?,
+            header: if header { Header::Names } else { Header::None },
+            encoding: encoding.transpose()?,
+            skip_lines,
+            max_row,
+            binary_as_text,
+            ..Options::default()
+        };
         let read = py.detach(|| {
             let open = if recorded { Source::open_pinned } else { Source::open };
             let source = open(&path, spec, options)?;

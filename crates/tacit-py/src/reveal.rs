@@ -3,7 +3,7 @@
 use crate::fault;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch, UInt64Array};
+use arrow_array::{Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, UInt64Array};
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
@@ -13,19 +13,48 @@ use tacit::job::psi::{
     Aggregate, AggregateOutcome, Column, Duplicates, Found, Job, Match, Owned, Reveal, Revealed, Table,
 };
 use tacit_data::records::KeySet;
+use tacit_data::values::{self, Form};
 
-/// What we give in `job` out of the columns of `batches`, whose rows have the keys of `set`.
+/// The table of this side.
+#[derive(Clone, Copy)]
+pub(crate) struct Ours<'a> {
+    pub schema: &'a SchemaRef,
+    pub batches: &'a [RecordBatch],
+    /// Whether amounts in text have a comma before the fraction.
+    pub decimal_comma: bool,
+}
+
+impl Ours<'_> {
+    /// The column that numbers are taken from by this name, which may end in `:decimalN`: an amount with so many
+    /// digits behind the point.
+    fn number_column(&self, name: &str) -> values::Column {
+        match values::Column::parse(name) {
+            column if matches!(column.form, Form::Decimal(_)) && self.schema.index_of(name).is_err() => {
+                column
+            }
+            _ => values::Column { name: name.to_owned(), form: Form::Plain },
+        }
+    }
+}
+
+/// What we give in `job` out of the columns of `table`, whose rows have the keys of `set`.
 pub(crate) fn given(
     job: &Job,
     duplicates: Duplicates,
-    schema: &SchemaRef,
-    batches: &[RecordBatch],
+    table: Ours<'_>,
     set: &KeySet,
 ) -> Result<Owned, String> {
+    let Ours { schema, batches, decimal_comma } = table;
     let (reveal, names) = (&job.reveal, &job.give);
     if names.is_empty() {
         return Ok(Owned::None);
     }
+    let column = table.number_column(&names[0]);
+    let names = &if reveal.column().is_some() { vec![column.name.clone()] } else { names.clone() };
+    let numbers = |batch: &ArrayRef| match column.form {
+        Form::Plain => whole(&column.name, batch),
+        form => decimals(&column.name, batch, form, decimal_comma),
+    };
     let place = |name: &String| {
         schema.index_of(name).map_err(|_| format!("give: there is no column {name} in the table"))
     };
@@ -39,36 +68,13 @@ pub(crate) fn given(
     let keys = set.elements().len();
     match reveal {
         Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => {
-            let mut given = Table::new(names.iter().map(String::as_str)).map_err(|e| e.to_string())?;
-            let nulls = job.key.as_ref().map_or(&[][..], |key| &key.nulls);
-            let is_null = |cell: &str| nulls.iter().any(|null| null == cell.trim());
-            for batch in batches {
-                let columns = places.iter().zip(names);
-                let columns: Vec<ArrayRef> = columns
-                    .map(|(&place, name)| cast(name, batch.column(place), &DataType::LargeUtf8))
-                    .collect::<Result<_, _>>()?;
-                let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
-                for (at, element) in elements(batch).into_iter().enumerate() {
-                    let Some(element) = element else { continue };
-                    for (name, column) in names.iter().zip(&columns) {
-                        let unfit = column.is_valid(at).then(|| job.unfit(column.value(at))).flatten();
-                        if let Some(what) = unfit {
-                            return Err(format!("give: column {name}, row {} of its batch: {what}", at + 1));
-                        }
-                    }
-                    let cells = columns.iter().map(|column| {
-                        let cell = column.is_valid(at).then(|| column.value(at));
-                        cell.filter(|cell| !is_null(cell)).map(str::as_bytes)
-                    });
-                    given.push(element as u32, cells).map_err(|e| e.to_string())?;
-                }
-            }
+            let given = shown(job, names, &places, batches, &mut elements)?;
             Ok(Owned::Table(given, duplicates))
         }
         Reveal::Of(statistic, _) => {
             let mut numbers = vec![statistic.absent(); keys];
             for batch in batches {
-                let column = whole(&names[0], batch.column(places[0]))?;
+                let column = numbers(batch.column(places[0]))?;
                 let column = column.as_primitive::<Int64Type>();
                 for (at, element) in elements(batch).into_iter().enumerate() {
                     let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
@@ -83,7 +89,7 @@ pub(crate) fn given(
         _ => {
             let mut sums = Column::new(keys);
             for batch in batches {
-                let column = whole(&names[0], batch.column(places[0]))?;
+                let column = numbers(batch.column(places[0]))?;
                 let column = column.as_primitive::<Int64Type>();
                 for (at, element) in elements(batch).into_iter().enumerate() {
                     let Some(element) = element else { continue };
@@ -94,6 +100,42 @@ pub(crate) fn given(
             Ok(Owned::Column(sums))
         }
     }
+}
+
+/// The columns that the other side is shown; `elements` gives those of a batch's rows.
+fn shown(
+    job: &Job,
+    names: &[String],
+    places: &[usize],
+    batches: &[RecordBatch],
+    elements: &mut dyn FnMut(&RecordBatch) -> Vec<Option<usize>>,
+) -> Result<Table, String> {
+    let mut given = Table::new(names.iter().map(String::as_str)).map_err(|e| e.to_string())?;
+    for batch in batches {
+        let columns = places.iter().zip(names);
+        let columns: Vec<ArrayRef> = columns
+            .map(|(&place, name)| cast(name, batch.column(place), &DataType::LargeUtf8))
+            .collect::<Result<_, _>>()?;
+        let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
+        for (at, element) in elements(batch).into_iter().enumerate() {
+            let Some(element) = element else { continue };
+            for (name, column) in names.iter().zip(&columns) {
+                let unfit = column.is_valid(at).then(|| job.unfit(column.value(at))).flatten();
+                if let Some(what) = unfit {
+                    return Err(format!("give: column {name}, row {} of its batch: {what}", at + 1));
+                }
+            }
+            let cells = columns.iter().map(|column| column.is_valid(at).then(|| column.value(at).as_bytes()));
+            given.push(element as u32, cells).map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(given)
+}
+
+/// A column of decimals with so many digits behind the point as whole numbers.
+fn decimals(name: &str, column: &ArrayRef, form: Form, comma: bool) -> Result<ArrayRef, String> {
+    let numbers = values::numbers(column, form, comma).map_err(|what| format!("column {name}: {what}"))?;
+    Ok(Arc::new(Int64Array::from(numbers)))
 }
 
 /// A column of whole numbers of 64 bits: no cell is rounded or lost.

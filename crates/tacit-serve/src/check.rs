@@ -64,7 +64,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
 }
 
 fn open(source: &Source) -> tacit::Result<(table::Source, KeySet)> {
-    let table = table::Source::open(&source.input, source.key.clone(), source.options())?;
+    let table = table::Source::open(&source.input, source.key.clone(), source.options)?;
     let keys = table.read_keys(|_| ())?;
     Ok((table, keys))
 }
@@ -74,7 +74,8 @@ fn given(table: &table::Source, keys: &KeySet, job: &Job) -> tacit::Result<()> {
     if job.give.is_empty() {
         return Ok(());
     }
-    table.read_given(keys, &job.give, Purpose::Shown, |_, _, _| Ok::<(), tacit::Error>(()))
+    let names: Vec<String> = job.give.iter().map(|name| table.number_column(name).name).collect();
+    table.read_given(keys, &names, Purpose::Shown, |_, _, _| Ok::<(), tacit::Error>(()))
 }
 
 /// Peers, and sources, of the policy that share their budgets.

@@ -20,7 +20,7 @@ use crate::clock::Time;
 use reader::{At, Reader, Section};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tacit::data::csv::{MaxRow, Options};
+use tacit::data::csv::{Delimiter, Encoding, Header, MaxRow, Options, Quote};
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{self, Bounds, Duplicates, Learns, Protocol, Reveal, owner};
@@ -148,10 +148,10 @@ pub struct Certificates {
 pub struct Source {
     /// The file, or the address of a table elsewhere.
     pub input: PathBuf,
+    /// How it is written.
+    pub options: Options,
     /// What makes a row's key.
     pub key: KeySpec,
-    /// How long a row may be.
-    pub max_row: MaxRow,
     /// The most rows that all runs together may reveal to one peer.
     pub rows_in_total: u64,
     /// The most runs that give one peer a number over all common keys, all kinds together: two of them on
@@ -159,20 +159,13 @@ pub struct Source {
     pub aggregate_runs: u64,
 }
 
-impl Source {
-    /// How its table is read.
-    pub(crate) fn options(&self) -> Options {
-        Options { max_row: self.max_row, ..Options::default() }
-    }
-}
-
 impl std::fmt::Debug for Source {
     /// Without a password that the address may hold.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Source")
             .field("input", &tacit::data::place::shown(&self.input))
+            .field("options", &self.options)
             .field("key", &self.key)
-            .field("max_row", &self.max_row)
             .field("rows_in_total", &self.rows_in_total)
             .field("aggregate_runs", &self.aggregate_runs)
             .finish()
@@ -598,15 +591,64 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     };
     let rows_in_total = section.number("rows_in_total", 0..=MANY).unwrap_or(0);
     let aggregate_runs = section.number("aggregate_runs", 0..=MANY).unwrap_or(0);
-    let max_row = section.number("max_row_mib", 1..=1 << 16).map(|mib| MaxRow::new(mib << 20));
     let nulls = section.list("null").into_iter().map(|null| null.value).collect();
+    let options = options(section);
     Some(Source {
         input: tacit::data::place::seen_from(folder, &input?.value),
+        options,
         key: KeySpec { nulls, ..KeySpec::named(columns, normalisation) },
-        max_row: max_row.unwrap_or_default(),
         rows_in_total,
         aggregate_runs,
     })
+}
+
+/// How a source's table is written.
+fn options(section: &mut Section<'_, '_, '_>) -> Options {
+    let delimiter = sign(section, "delimiter", &[("auto", None), ("tab", Some(b'\t'))]);
+    let quote = sign(section, "quote", &[("none", None), ("\"", Some(b'"'))]);
+    let encoding = section.text("encoding").and_then(|said| {
+        let found = Encoding::named(&said.value);
+        if found.is_none() {
+            let name = tacit::net::shown(&said.value);
+            section
+                .fault(said.at, format!("`encoding`: there is no `{name}`; give one such as windows-1252"));
+        }
+        found
+    });
+    Options {
+        delimiter: delimiter.flatten().map_or(Delimiter::Auto, Delimiter::Byte),
+        quote: quote.map_or(Quote::Double, |quote| quote.map_or(Quote::None, Quote::Byte)),
+        escape: sign(section, "escape", &[]).flatten(),
+        header: if section.yes("header", true) { Header::Names } else { Header::None },
+        encoding,
+        skip_lines: section.number("skip_lines", 0..=MANY).unwrap_or(0),
+        decimal_comma: section.yes("decimal_comma", false),
+        binary_as_text: section.yes("binary_as_text", false),
+        max_row: section
+            .number("max_row_mib", 1..=65_536)
+            .map_or_else(MaxRow::default, |mib| MaxRow::new(mib << 20)),
+        ..Options::default()
+    }
+}
+
+/// A character of ASCII, or what one of these words means; nothing if there is none.
+fn sign(
+    section: &mut Section<'_, '_, '_>,
+    key: &'static str,
+    words: &[(&str, Option<u8>)],
+) -> Option<Option<u8>> {
+    let said = section.text(key)?;
+    if let Some((_, meant)) = words.iter().find(|(word, _)| *word == said.value) {
+        return Some(*meant);
+    }
+    match said.value.as_bytes() {
+        [byte] if byte.is_ascii() && !matches!(byte, b'\r' | b'\n') => Some(Some(*byte)),
+        _ => {
+            let words: Vec<String> = words.iter().map(|(word, _)| format!("{word} or ")).collect();
+            section.fault(said.at, format!("`{key}`: give {}one character of ASCII", words.concat()));
+            None
+        }
+    }
 }
 
 /// What a job may refer to.

@@ -730,7 +730,7 @@ struct Fate {
 
 fn read(admitted: &Admitted<'_>) -> Result<Own> {
     let input = &admitted.source.input;
-    let source = Source::open_pinned(input, admitted.source.key.clone(), admitted.source.options())?;
+    let source = Source::open_pinned(input, admitted.source.key.clone(), admitted.source.options)?;
     let own = Own::read(source, input, &admitted.run, |_| ())?;
     if admitted.job.output.is_some() && admitted.run.learns != psi::Learns::Peer {
         own.prove(Path::new(STORED))?;

@@ -18,6 +18,7 @@ Keys (--key COL[:TYPE]) are text unless a type says more; both sides name the sa
   phone:REGION, phone            a telephone number, written as in REGION (such as NL), or only as +31 ...
   date, date:DMY|MDY|YMD         2024-01-31, or in the order named
   int, uuid, name                a whole number; a UUID; a name without accents and punctuation
+  decimal, decimal:comma         an exact decimal: 1.50 is 1.5; with a comma before the fraction
   postcode:COUNTRY, postcode     a postcode
   TYPE:sha256                    our clear values are hashed (SHA-256 of the normal form) before the run
   sha256-hex:TYPE, sha256-hex    our values are such hashes already

@@ -1,25 +1,45 @@
 //! How a table is read: the options that every subcommand with a table has.
 
-use tacit::data::csv::{Delimiter, EmptyKeys, Header, MaxRow, Options, Quote};
+use tacit::data::csv::{Delimiter, EmptyKeys, Encoding, Header, MaxRow, Options, Quote};
+
+/// How our table is written, and which rows have a key.
+#[derive(clap::Args, Clone, Copy)]
+pub(crate) struct Dialect {
+    #[command(flatten)]
+    written: Written,
+    /// Refuses a row with an empty key column, where otherwise it matches nothing
+    #[arg(long)]
+    refuse_empty_keys: bool,
+}
 
 /// How our table is written.
 #[derive(clap::Args, Clone, Copy)]
-pub(crate) struct Dialect {
+pub(crate) struct Written {
     /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]
     delimiter: Delimiter,
     /// What encloses fields of our file that hold a separator: one character, or none
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = quote)]
     quote: Quote,
-    /// What stands before a quote in a quoted field of our file, such as \, if quotes are not doubled
+    /// What stands before a quote in a quoted field of our file, such as \, if quotes are not doubled; with
+    /// --quote none, what stands before a separator or a line end that is part of a field
     #[arg(long, value_name = "CHAR", value_parser = byte)]
     escape: Option<u8>,
     /// The first line of our file is data; columns are then named by their numbers, from 1
     #[arg(long)]
     no_header: bool,
-    /// Refuses a row with an empty key column, where otherwise it matches nothing
+    /// The encoding of your file, such as windows-1252 or utf-16le, if it is not UTF-8; outputs are UTF-8
+    #[arg(long, value_name = "NAME", value_parser = encoding)]
+    encoding: Option<Encoding>,
+    /// Skips the first N lines of your file; the header comes after them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip_lines: u64,
+    /// Amounts in your CSV file that are computed on (COL:decimalN) have a comma before the fraction
     #[arg(long)]
-    refuse_empty_keys: bool,
+    decimal_comma: bool,
+    /// Reads Parquet columns of bytes without a type of their own as text
+    #[arg(long)]
+    binary_as_text: bool,
     /// The longest row that is read, in MiB: a longer one is most often an open quote, or a file that unpacks to
     /// far more than it holds
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65536))]
@@ -29,19 +49,41 @@ pub(crate) struct Dialect {
 impl Dialect {
     /// The options of the library.
     pub(crate) fn options(&self) -> Options {
+        let empty_keys = if self.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip };
+        Options { empty_keys, ..self.written.options() }
+    }
+}
+
+impl Written {
+    /// Whether nothing was said of it.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.options() == Options::default()
+    }
+
+    /// The options of the library.
+    pub(crate) fn options(&self) -> Options {
         Options {
             delimiter: self.delimiter,
             quote: self.quote,
             escape: self.escape,
             header: if self.no_header { Header::None } else { Header::Names },
-            empty_keys: if self.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip },
+            empty_keys: EmptyKeys::Skip,
+            encoding: self.encoding,
+            skip_lines: self.skip_lines,
+            decimal_comma: self.decimal_comma,
+            binary_as_text: self.binary_as_text,
             max_row: MaxRow::new(self.max_row << 20),
         }
     }
 }
 
-/// Reads `--delimiter`.
-pub(crate) fn delimiter(text: &str) -> Result<Delimiter, String> {
+fn encoding(name: &str) -> Result<Encoding, String> {
+    let unknown =
+        || "give a name that browsers know, such as windows-1252, iso-8859-15 or utf-16le".to_owned();
+    Encoding::named(name).ok_or_else(unknown)
+}
+
+fn delimiter(text: &str) -> Result<Delimiter, String> {
     match text {
         "auto" => Ok(Delimiter::Auto),
         "tab" | "\\t" => Ok(Delimiter::Byte(b'\t')),

@@ -21,7 +21,7 @@ two files of one's own.";
 #[derive(clap::Args)]
 #[command(after_help = const_format())]
 pub(crate) struct Args {
-    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input; or on
+    /// Your table: CSV or JSON lines (plain or packed), Parquet or Arrow; - for standard input; or on
     /// another machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
     #[arg(long, value_name = "FILE")]
     input: PathBuf,

@@ -13,7 +13,7 @@ use crate::cli::Context;
 use crate::cli::keys::{Columns, column_list, typed_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
-use crate::cli::table::delimiter;
+use crate::cli::table::Written;
 use form::Form;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::catalogue::{self, AUTHENTICATED, FunctionEntry, WMK17, computations, fields_in_words, functions};
 use tacit::crypto::BitVec;
-use tacit::data::csv::Delimiter;
 use tacit::job::eval::layout::Inputs;
 use tacit::job::eval::{self, Evaluated, Job, Options, memory};
 use tacit::net::Stats;
@@ -129,8 +128,8 @@ pub(crate) struct Args {
     /// Which side this is
     #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
     role: Option<Role>,
-    /// Our input: values, or @FILE to read them from a file; with --batch the table: CSV (plain or packed by
-    /// gzip or zstd), Parquet or Arrow
+    /// Our input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines (plain
+    /// or packed), Parquet or Arrow
     #[arg(long, value_name = "VALUE|@FILE", allow_negative_numbers = true)]
     input: Option<String>,
     /// Evaluates once for each row of a table, all in one session
@@ -153,10 +152,8 @@ pub(crate) struct Args {
     /// must say the same
     #[arg(long, value_enum, requires = "batch", conflicts_with_all = ["output", "dry_run"])]
     aggregate: Option<AggregateArg>,
-    /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and
-    /// tab
-    #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter, requires = "batch")]
-    delimiter: Delimiter,
+    #[command(flatten)]
+    table: Written,
     /// How outputs are written
     #[arg(long, value_enum, default_value = "hex")]
     format: FormatArg,
@@ -225,6 +222,11 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() && args.pool.is_none() {
         return Err(Error::Usage(
             "--pool-key seals a file: add --offline FILE, --online FILE or --pool FILE".into(),
+        ));
+    }
+    if !args.batch && !args.table.is_usual() {
+        return Err(Error::Usage(
+            "how a table is written is for --batch alone; add it, or leave that out".into(),
         ));
     }
     let output_to = output_to(args.output_to);

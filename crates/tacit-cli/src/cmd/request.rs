@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// The name in the service's certificate, with --authority
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
-    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow, or an address as in tacit psi
+    /// Your table: CSV or JSON lines (plain or packed), Parquet or Arrow, or an address as in tacit psi
     #[arg(long, value_name = "FILE", required_unless_present_any = ["value", "list"], conflicts_with_all = ["value", "list"])]
     input: Option<PathBuf>,
     /// The service's file of tags, for a job that answers lookups

@@ -72,7 +72,7 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input; or on
+    /// Your table: CSV or JSON lines (plain or packed), Parquet or Arrow; - for standard input; or on
     /// another machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
     #[arg(long, value_name = "FILE")]
     pub(super) input: PathBuf,

@@ -12,6 +12,7 @@ mod faults;
 mod formats;
 mod gateway;
 mod keys;
+mod kinds;
 mod long;
 mod manual;
 mod messy;

@@ -46,10 +46,12 @@ pub fn is_uuid(field: &Field) -> bool {
         && field.metadata().get(EXTENSION).is_some_and(|name| name == UUID)
 }
 
-/// What its footer, which was `read`, says. `damaged` makes an error of what the library says.
+/// What its footer, which was `read`, says, bytes that it says no more of being text where that is asked for.
+/// `damaged` makes an error of what the library says.
 pub(super) fn describe(
     input: &Input,
     read: &ArrowReaderMetadata,
+    binary_as_text: bool,
     damaged: &dyn Fn(String) -> Error,
 ) -> Result<Described> {
     let options = ArrowReaderOptions::new();
@@ -64,6 +66,10 @@ pub(super) fn describe(
             let schema = with_units(&schema, &units, has_hints);
             (schema.clone(), without_96_bits(&parquet, &units, &schema), options.with_schema(schema))
         }
+    };
+    let (schema, options) = match binary_as_text.then(|| with_text(&schema, &parquet)).flatten() {
+        Some(schema) => (schema.clone(), options.with_schema(schema)),
+        None => (schema, options),
     };
     let columns = file.file_metadata().schema_descr();
     let moments = units.keys().filter(|leaf| columns.column(**leaf).path().parts().len() == 1);
@@ -95,6 +101,24 @@ fn marked(schema: &SchemaRef, parquet: &SchemaDescriptor) -> SchemaRef {
     };
     let fields: Fields = schema.fields().iter().zip(parquet.root_schema().get_fields()).map(mark).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// The schema with text in columns of bytes that nothing says more of; nothing if there is none.
+fn with_text(schema: &SchemaRef, parquet: &SchemaDescriptor) -> Option<SchemaRef> {
+    let mut changed = false;
+    let text = |(field, stored): (&FieldRef, &TypePtr)| {
+        let info = stored.get_basic_info();
+        let is_bare = info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
+        match field.data_type() {
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView if is_bare => {
+                changed = true;
+                Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8))
+            }
+            _ => field.clone(),
+        }
+    };
+    let fields: Fields = schema.fields().iter().zip(parquet.root_schema().get_fields()).map(text).collect();
+    changed.then(|| Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
 /// By leaf column of 96-bit timestamps the unit that holds all of its values.

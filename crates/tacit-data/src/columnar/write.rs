@@ -184,7 +184,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             let (path, format) = (target.to_owned(), format.name());
             return Err(Error::NoType { path, format, number: at + 1, kind });
         }
-        if format == Format::ArrowFile {
+        if format != Format::Parquet {
             let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
             let form = Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?));
             let fixes = vec![Fix::Nothing; schema.fields().len()];

@@ -3,13 +3,15 @@
 //! A row without a quote ends where its line does and parts at every delimiter, which is found many bytes at
 //! a time; most rows are such. In any other one a quote encloses a field as a whole, and whatever else a quote
 //! could be is refused: one that is never closed would make a cell of the rest of the file. A line ends with
-//! LF, CR or both, and empty lines are no rows.
+//! LF, CR or both, and empty lines are no rows. Without quotes and with an escape, as databases export tables, an
+//! escape takes its meaning from separators and line ends, and a line ends with LF, or CR and LF.
 
-use super::MaxRow;
+use super::{MaxRow, Options};
+use crate::encoding::{self, is_foreign};
 use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input};
 use crate::keys::Longest;
-use std::io::{BufRead, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 /// What separates and encloses fields.
@@ -17,14 +19,29 @@ use std::ops::Range;
 pub(super) struct Marks {
     pub delimiter: u8,
     pub quote: Option<u8>,
-    /// What stands before a quote within quotes, if quotes are not doubled there.
+    /// What stands before a quote within quotes, if quotes are not doubled there; without quotes, before whatever
+    /// is part of a field.
     pub escape: Option<u8>,
+}
+
+impl Marks {
+    /// By these options, with this separator.
+    pub(super) fn of(options: &Options, delimiter: u8) -> Self {
+        let quote = options.quote.byte();
+        Marks { delimiter, quote, escape: options.escape.filter(|escape| Some(*escape) != quote) }
+    }
+
+    /// The escape of fields that nothing encloses.
+    fn bare_escape(&self) -> Option<u8> {
+        self.escape.filter(|_| self.quote.is_none())
+    }
 }
 
 /// The rows of an input, of which one is there at a time.
 pub(super) struct Rows<'a> {
     input: &'a Input,
-    stream: Box<dyn BufRead>,
+    stream: Box<dyn Read>,
+    encoding: Option<&'static str>,
     marks: Marks,
     /// What has been read and is whole characters.
     text: String,
@@ -48,6 +65,8 @@ enum Rest {
     Nothing,
     /// Bytes that are not UTF-8.
     Invalid,
+    /// Bytes that the encoding does not have.
+    Foreign,
 }
 
 /// Where a row stands.
@@ -64,20 +83,27 @@ struct Row {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of `input`, whose `stream` is at its start.
-    pub(super) fn new(input: &'a Input, stream: Box<dyn BufRead>, marks: Marks, most: MaxRow) -> Self {
+    /// The rows of `input`, whose text `stream` has from this line on.
+    pub(super) fn new(
+        input: &'a Input,
+        stream: Box<dyn Read>,
+        marks: Marks,
+        options: &Options,
+        line: u64,
+    ) -> Self {
         Rows {
             input,
             stream,
-            marks: Marks { escape: marks.escape.filter(|escape| Some(*escape) != marks.quote), ..marks },
+            encoding: options.encoding.map(|encoding| encoding.name()),
+            marks,
             text: String::new(),
             torn: Vec::new(),
             rest: Rest::Unknown,
             at: 0,
-            line: 1,
+            line,
             row: Row::default(),
             width: None,
-            most,
+            most: options.max_row,
             longest: Longest::default(),
         }
     }
@@ -89,29 +115,9 @@ impl<'a> Rows<'a> {
             return Ok(false);
         }
         self.row.line = self.line;
-        loop {
-            let bytes = &self.text.as_bytes()[self.at..];
-            let mark = match self.marks.quote {
-                Some(quote) => memchr::memchr3(quote, b'\n', b'\r', bytes),
-                None => memchr::memchr2(b'\n', b'\r', bytes),
-            };
-            let end = match mark {
-                Some(end) if self.marks.quote.is_some_and(|quote| quote == bytes[end]) => {
-                    self.quoted(bytes[end])?;
-                    break;
-                }
-                // Whether an LF follows is not known yet.
-                Some(end) if bytes[end] == b'\r' && end + 1 == bytes.len() => end,
-                Some(end) => {
-                    self.plain(end);
-                    break;
-                }
-                None => bytes.len(),
-            };
-            if !self.more()? {
-                self.plain(end);
-                break;
-            }
+        match self.marks.bare_escape() {
+            Some(escape) => self.escaped(escape)?,
+            None => self.by_line()?,
         }
         self.check_length(self.row.place.len())?;
         let (expected, found) = (*self.width.get_or_insert(self.row.ends.len()), self.row.ends.len());
@@ -120,6 +126,33 @@ impl<'a> Rows<'a> {
         }
         let (expected, found) = (expected as u64, found as u64);
         Err(Error::UnequalRow { path: self.input.path().to_owned(), line: self.row.line, expected, found })
+    }
+
+    /// A row that ends with its line, unless a quote is in it.
+    fn by_line(&mut self) -> Result<()> {
+        loop {
+            let bytes = &self.text.as_bytes()[self.at..];
+            let mark = match self.marks.quote {
+                Some(quote) => memchr::memchr3(quote, b'\n', b'\r', bytes),
+                None => memchr::memchr2(b'\n', b'\r', bytes),
+            };
+            let end = match mark {
+                Some(end) if self.marks.quote.is_some_and(|quote| quote == bytes[end]) => {
+                    return self.quoted(bytes[end]);
+                }
+                // Whether an LF follows is not known yet.
+                Some(end) if bytes[end] == b'\r' && end + 1 == bytes.len() => end,
+                Some(end) => {
+                    self.plain(end);
+                    return Ok(());
+                }
+                None => bytes.len(),
+            };
+            if !self.more()? {
+                self.plain(end);
+                return Ok(());
+            }
+        }
     }
 
     /// The number of fields.
@@ -167,6 +200,7 @@ impl<'a> Rows<'a> {
             match self.text.as_bytes().get(self.at..).unwrap_or_default() {
                 [b'\r'] if self.rest == Rest::Unknown => _ = self.more()?,
                 [b'\r', b'\n', ..] => (self.at, self.line) = (self.at + 2, self.line + 1),
+                [b'\r', ..] if self.marks.bare_escape().is_some() => return Ok(true),
                 [b'\r' | b'\n', ..] => (self.at, self.line) = (self.at + 1, self.line + 1),
                 [] => {
                     self.row.line = self.line;
@@ -220,6 +254,77 @@ impl<'a> Rows<'a> {
         }
         self.close(read);
         Ok(())
+    }
+
+    /// A row of fields that nothing encloses, with escapes. A field `\N` is null, and so empty.
+    fn escaped(&mut self, escape: u8) -> Result<()> {
+        self.row.fields.clear();
+        self.row.ends.clear();
+        self.row.is_plain = false;
+        // The place behind the row's start, and that behind the last escape and what it escapes.
+        let (mut read, mut behind, mut start) = (0, 0, 0);
+        loop {
+            let bytes = &self.text.as_bytes()[self.at + read..];
+            let mark = memchr::memchr3(self.marks.delimiter, b'\n', escape, bytes);
+            let (length, mark) = (mark.unwrap_or(bytes.len()), mark.map(|at| bytes[at]));
+            self.take(read..read + length);
+            read += length;
+            match mark {
+                None if self.more()? => continue,
+                Some(byte) if byte == escape => {
+                    read = self.unescaped(escape, read, start)?;
+                    behind = read;
+                    continue;
+                }
+                Some(b'\n') if read > behind && self.text.as_bytes()[self.at + read - 1] == b'\r' => {
+                    self.row.fields.pop();
+                    read -= 1;
+                }
+                _ => {}
+            }
+            start = self.row.fields.len();
+            self.row.ends.push(start);
+            match mark {
+                Some(byte) if byte == self.marks.delimiter => read += 1,
+                _ => break,
+            }
+        }
+        let row = &self.text.as_bytes()[self.at..self.at + read];
+        self.line += memchr::memchr_iter(b'\n', row).count() as u64;
+        self.close(read);
+        Ok(())
+    }
+
+    /// Takes what the escape at `read` and the character behind it stand for, in a field whose text begins at
+    /// `start`; returns the place behind.
+    fn unescaped(&mut self, escape: u8, read: usize, start: usize) -> Result<usize> {
+        let Some(byte) = self.byte(read + 1)? else { return Err(self.misquoted(read, Misquoted::Escape)) };
+        let named = match byte {
+            b'N' if escape == b'\\' && self.row.fields.len() == start => {
+                let ends = match self.byte(read + 2)? {
+                    None | Some(b'\n') => true,
+                    Some(b'\r') => matches!(self.byte(read + 3)?, None | Some(b'\n')),
+                    Some(other) => other == self.marks.delimiter,
+                };
+                if ends {
+                    return Ok(read + 2);
+                }
+                'N'
+            }
+            b'n' if escape == b'\\' => '\n',
+            b't' if escape == b'\\' => '\t',
+            b'r' if escape == b'\\' => '\r',
+            b'b' if escape == b'\\' => '\u{8}',
+            b'0' if escape == b'\\' => '\0',
+            b'Z' if escape == b'\\' => '\u{1a}',
+            _ => {
+                let text = self.text.get(self.at + read + 1..).and_then(|text| text.chars().next());
+                text.unwrap_or_default()
+            }
+        };
+        self.row.fields.push(named);
+        let bytes = if byte.is_ascii() { 1 } else { named.len_utf8() };
+        Ok(read + 1 + bytes)
     }
 
     /// The byte so far behind the row's start; nothing at the end of the input.
@@ -318,7 +423,7 @@ impl<'a> Rows<'a> {
         match self.rest {
             Rest::Unknown => {}
             Rest::Nothing => return Ok(false),
-            Rest::Invalid => return Err(self.invalid()),
+            Rest::Invalid | Rest::Foreign => return Err(self.invalid()),
         }
         let mut bytes = std::mem::take(&mut self.text).into_bytes();
         bytes.drain(..self.at);
@@ -336,6 +441,10 @@ impl<'a> Rows<'a> {
                 }
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_foreign(&error) => {
+                    self.rest = Rest::Foreign;
+                    break;
+                }
                 Err(error) => return Err(self.input.unreadable(error)),
             }
         }
@@ -343,11 +452,9 @@ impl<'a> Rows<'a> {
         self.text = String::from_utf8(bytes).unwrap_or_else(|error| {
             let (valid, length) = (error.utf8_error().valid_up_to(), error.utf8_error().error_len());
             let mut bytes = error.into_bytes();
-            let torn = bytes.split_off(valid);
+            self.torn = bytes.split_off(valid);
             if length.is_some() || self.rest == Rest::Nothing {
                 self.rest = Rest::Invalid;
-            } else {
-                self.torn = torn;
             }
             String::from_utf8(bytes).unwrap_or_default()
         });
@@ -363,8 +470,29 @@ impl<'a> Rows<'a> {
         Err(Error::LongRow { path, place, most: self.most.bytes() })
     }
 
+    /// That the row of now goes on with bytes that are no text.
     fn invalid(&self) -> Error {
-        Error::InvalidUtf8 { path: self.input.path().to_owned(), line: self.row.line }
+        let (path, line, column) = (self.input.path().to_owned(), self.row.line, self.column());
+        if self.rest == Rest::Foreign {
+            let encoding = self.encoding.unwrap_or_default();
+            return Error::NotInEncoding { path, line, column, encoding };
+        }
+        let looks_like = encoding::guess(&[self.text.as_bytes(), &self.torn].concat());
+        Error::InvalidUtf8 { path, line, column, looks_like }
+    }
+
+    /// The column that what has been read ends in, from 1.
+    fn column(&self) -> u64 {
+        let (mut column, mut enclosed) = (1, false);
+        let mut bytes = self.text.as_bytes().get(self.at..).unwrap_or_default().iter();
+        while let Some(byte) = bytes.next() {
+            match *byte {
+                byte if Some(byte) == self.marks.escape => _ = bytes.next(),
+                byte if Some(byte) == self.marks.quote => enclosed = !enclosed,
+                byte => column += u64::from(byte == self.marks.delimiter && !enclosed),
+            }
+        }
+        column
     }
 }
 

@@ -5,6 +5,7 @@
 //! value is ever read as a floating-point number.
 
 mod contact;
+mod decimal;
 mod hashed;
 mod listed;
 mod name;
@@ -90,6 +91,8 @@ enum Kind {
     Phone(Option<&'static phone::Region>),
     Date(value::Order),
     Int,
+    /// With a comma before the fraction, or a point.
+    Decimal(bool),
     Uuid,
     Name,
     Postcode(Option<&'static Country>),
@@ -119,8 +122,8 @@ impl KeyType {
     pub const TEXT: KeyType = KeyType { kind: Some(Kind::Text), hashing: Hashing::None };
 
     /// The names of all types, as help and errors list them.
-    pub const NAMES: &str = "text, text:nfkc, email, email:gmail, phone[:REGION], date[:DMY|MDY|YMD], int, uuid, name, \
-                             postcode[:COUNTRY], sha256-hex[:TYPE], and TYPE:sha256";
+    pub const NAMES: &str = "text, text:nfkc, email, email:gmail, phone[:REGION], date[:DMY|MDY|YMD], int, decimal[:comma], uuid, \
+                             name, postcode[:COUNTRY], sha256-hex[:TYPE], and TYPE:sha256";
 
     /// Reads a type's name, such as `phone:NL` or `email:sha256`; `None` where there is no such type.
     pub fn named(name: &str) -> Option<Self> {
@@ -135,8 +138,8 @@ impl KeyType {
         Some(KeyType { kind: Some(Kind::named(kind)?), hashing })
     }
 
-    /// What both sides must have alike: without a telephone's region and a date's format, which either side
-    /// chooses for its own column.
+    /// What both sides must have alike: without a telephone's region, a date's format and a decimal's comma,
+    /// which either side chooses for its own column.
     pub fn agreed(&self) -> String {
         match (self.kind, self.hashing) {
             (None, _) => "sha256-hex".to_owned(),
@@ -182,6 +185,7 @@ impl fmt::Display for KeyType {
         let name = match kind {
             Kind::Phone(Some(region)) => format!("phone:{}", region.name),
             Kind::Date(order) if !order.suffix().is_empty() => format!("date:{}", order.suffix()),
+            Kind::Decimal(true) => "decimal:comma".to_owned(),
             other => other.agreed(),
         };
         match self.hashing {
@@ -206,6 +210,8 @@ impl Kind {
                 "phone" => Kind::Phone(None),
                 "date" => Kind::Date(value::Order::Iso),
                 "int" => Kind::Int,
+                "decimal" => Kind::Decimal(false),
+                "decimal:comma" => Kind::Decimal(true),
                 "uuid" => Kind::Uuid,
                 "name" => Kind::Name,
                 "postcode" => Kind::Postcode(None),
@@ -223,6 +229,7 @@ impl Kind {
             Kind::Phone(_) => "phone",
             Kind::Date(_) => "date",
             Kind::Int => "int",
+            Kind::Decimal(_) => "decimal",
             Kind::Uuid => "uuid",
             Kind::Name => "name",
             Kind::Postcode(None) => "postcode",
@@ -241,6 +248,7 @@ impl Kind {
             Kind::Phone(region) => phone::phone(text, region, out)?,
             Kind::Date(order) => value::date(text, order, out)?,
             Kind::Int => value::int(text, out)?,
+            Kind::Decimal(comma) => decimal::decimal(text, comma, out)?,
             Kind::Uuid => value::uuid(text, out)?,
             Kind::Name => name::name(text, out)?,
             Kind::Postcode(country) => place::postcode(text, country, out)?,
@@ -334,8 +342,18 @@ mod tests {
         assert_eq!(agreed("email:sha256"), agreed("sha256-hex:email"));
         assert_eq!(agreed("phone:NL"), agreed("phone:US"));
         assert_eq!(agreed("date:DMY"), agreed("date"));
-        let different =
-            ["email", "email:gmail", "email:sha256", "phone:sha256", "sha256-hex", "postcode:NL", "postcode"];
+        assert_eq!(agreed("decimal:comma"), agreed("decimal"));
+        let different = [
+            "email",
+            "int",
+            "decimal",
+            "email:gmail",
+            "email:sha256",
+            "phone:sha256",
+            "sha256-hex",
+            "postcode:NL",
+            "postcode",
+        ];
         for (at, one) in different.iter().enumerate() {
             assert!(different[..at].iter().all(|other| agreed(other) != agreed(one)), "{one}");
         }

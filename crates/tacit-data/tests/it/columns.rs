@@ -64,6 +64,11 @@ fn bytes(batches: &[RecordBatch], format: Format) -> Vec<u8> {
             batches.iter().for_each(|batch| writer.write(batch).unwrap());
             writer.finish().unwrap();
         }
+        Format::ArrowStream => {
+            let mut writer = arrow_ipc::writer::StreamWriter::try_new(&mut out, &schema).unwrap();
+            batches.iter().for_each(|batch| writer.write(batch).unwrap());
+            writer.finish().unwrap();
+        }
     }
     out
 }
@@ -75,7 +80,8 @@ fn batches(bytes: &[u8], format: Format) -> Vec<RecordBatch> {
             let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap().build().unwrap();
             reader.map(Result::unwrap).collect()
         }
-        Format::ArrowFile => {
+        // An output is a file where the input is a stream.
+        Format::ArrowFile | Format::ArrowStream => {
             let reader = arrow_ipc::reader::FileReader::try_new(std::io::Cursor::new(bytes), None).unwrap();
             reader.map(Result::unwrap).collect()
         }
@@ -169,6 +175,7 @@ fn target_of(format: Format) -> &'static str {
     match format {
         Format::Parquet => "o.pq",
         Format::ArrowFile => "o.feather",
+        Format::ArrowStream => "o",
     }
 }
 

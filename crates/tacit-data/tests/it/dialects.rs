@@ -378,6 +378,7 @@ fn packed_tables_are_read_and_written() {
             Packing::Plain => out,
             Packing::Gzip => unzip(&out),
             Packing::Zstd => zstd::decode_all(&out[..]).unwrap(),
+            other => panic!("{other:?}"),
         };
         assert_eq!(plain, expected);
     }

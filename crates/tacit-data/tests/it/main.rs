@@ -3,7 +3,10 @@
 mod columns;
 mod damaged;
 mod dialects;
+mod exports;
 mod faithful;
+mod inputs;
+mod json;
 mod keys;
 mod records;
 mod values;

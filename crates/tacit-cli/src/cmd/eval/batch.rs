@@ -5,7 +5,6 @@ use crate::cli::keys::all;
 use crate::cli::output::{self, Output};
 use std::path::Path;
 use tacit::crypto::BitVec;
-use tacit::data::csv::Options;
 use tacit::data::values::{Column, Form, Read, Table as Source, Wanted};
 use tacit::job::eval::Rows;
 use tacit::job::eval::layout::{Inputs, Layout, Share, called};
@@ -26,7 +25,7 @@ impl Table {
             .as_deref()
             .ok_or_else(|| Error::Usage("--batch reads its rows from a table: give --input FILE".into()))?;
         let path = Path::new(given.strip_prefix('@').unwrap_or(given));
-        let source = Source::open(path, Options { delimiter: args.delimiter, ..Options::default() })?;
+        let source = Source::open(path, args.table.options())?;
         let source = source.with_nulls(&all(&args.null));
         let (wanted, names, shares) = columns(args, inputs, &source)?;
         let places: Vec<usize> = wanted.iter().map(|column| column.at).collect();

@@ -79,9 +79,15 @@ impl Own {
         if job.give.is_empty() {
             return Ok(Owned::None);
         }
+        // Amounts may be said with the digits of their fraction: `amount:decimal2`.
+        let column = job.give.first().map(|name| self.source.number_column(name));
+        let Some(column) = column.filter(|_| job.reveal.column().is_some()) else {
+            return self.shown(job, duplicates);
+        };
+        let (names, purpose) = ([column.name], Purpose::Number(column.form));
         if let Reveal::Of(statistic, _) = job.reveal {
             let mut numbers = vec![statistic.absent(); self.count() as usize];
-            self.given(&job.give, Purpose::Number, |element, place, cells| {
+            self.given(&names, purpose, |element, place, cells| {
                 if let Some(number) = self.number(place, cells)? {
                     if number == statistic.absent() {
                         return Err(self.not_a_number(place));
@@ -93,13 +99,15 @@ impl Own {
             })?;
             return Ok(Owned::Numbers(numbers));
         }
-        if job.reveal.is_aggregate() {
-            let mut column = Column::new(self.keys.elements().len());
-            self.given(&job.give, Purpose::Number, |element, place, cells| {
-                Ok(column.add(element as u32, self.number(place, cells)?)?)
-            })?;
-            return Ok(Owned::Column(column));
-        }
+        let mut sums = Column::new(self.keys.elements().len());
+        self.given(&names, purpose, |element, place, cells| {
+            Ok(sums.add(element as u32, self.number(place, cells)?)?)
+        })?;
+        Ok(Owned::Column(sums))
+    }
+
+    /// The columns that the other side is shown.
+    fn shown(&self, job: &Job, duplicates: Duplicates) -> Result<Owned> {
         let mut given = Table::new(job.give.iter().map(|name| name.trim()))?;
         self.given(&job.give, Purpose::Shown, |element, place, cells| {
             self.may_go(job, place, cells)?;

@@ -13,6 +13,7 @@ use tacit_psi::vole_psi::circuit::{self, Of};
 pub use tacit_psi::vole_psi::circuit::{Aggregate, Column};
 use tacit_psi::vole_psi::payload::Collected;
 pub use tacit_psi::vole_psi::payload::Gained;
+use tacit_psi::vole_psi::payload::Received;
 use tacit_psi::vole_psi::payload::Side;
 pub(super) use tacit_psi::vole_psi::payload::Received;
 pub use tacit_psi::vole_psi::payload::{Duplicates, Match, Table};
@@ -277,7 +278,11 @@ impl Revealed {
     /// comes after the last message to the peer, which would else see it.
     pub fn opened(self) -> Result<Self> {
         Ok(match self {
-            Revealed::Kept(collected) => Revealed::Payload(collected.open()?),
+            Revealed::Kept(collected) => {
+                let mut gained = collected.open()?;
+                gained.received = gained.received.map(of_text);
+                Revealed::Payload(gained)
+            }
             other => other,
         })
     }
@@ -332,6 +337,16 @@ impl Revealed {
     }
 }
 
+/// The matches whose cells are text. One with a cell that is not UTF-8, as no side has that keeps to the protocol,
+/// is taken for one that did not open: to end the run for it would tell the peer that this very key matched.
+pub(super) fn of_text(mut received: Received) -> Received {
+    let all = received.matches.len();
+    let is_text = |cell: &Vec<u8>| std::str::from_utf8(cell).is_ok();
+    received.matches.retain(|found| found.rows.iter().flatten().flatten().all(is_text));
+    received.unopened += (all - received.matches.len()) as u64;
+    received
+}
+
 /// The circuit's part for `reveal`, with our numbers where the column is ours.
 pub(super) fn part<'c>(reveal: &Reveal, gift: Gift<'c>) -> Result<circuit::Reveal<'c>> {
     let of = match gift {
@@ -354,5 +369,27 @@ pub(super) fn side<'t>(asked: &'t [&'t str], gift: Gift<'t>) -> Side<'t> {
         Gift::Table(table, duplicates) if asked.is_empty() => Side::Gives(table, duplicates),
         Gift::Table(table, duplicates) => Side::Exchanges(asked, table, duplicates),
         _ => Side::Asks(asked),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_match_with_a_cell_that_is_no_text_counts_as_one_that_did_not_open() {
+        let found = |element, cells: [Option<&[u8]>; 2]| Match {
+            element,
+            rows: vec![vec![Some(b"a".to_vec())], cells.map(|cell| cell.map(<[u8]>::to_vec)).to_vec()],
+        };
+        let matches = vec![
+            found(0, [Some("Zoë".as_bytes()), None]),
+            found(1, [None, Some(b"Zo\xeb")]),
+            found(2, [None, None]),
+            found(3, [Some(b"\xed\xa0\x80"), Some(b"x")]),
+        ];
+        let received = of_text(Received { matches, unopened: 1 });
+        let left: Vec<u32> = received.matches.iter().map(|found| found.element).collect();
+        assert_eq!((left, received.unopened), (vec![0, 2], 3));
     }
 }

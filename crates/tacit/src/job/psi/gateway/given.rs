@@ -3,6 +3,7 @@
 //! gave has a length that the matches do not change, so that the time in which it reaches the disk tells
 //! nothing of them.
 
+use super::super::reveal::of_text;
 use super::words::{Reader, Writer};
 use crate::{Error, Result};
 use tacit_psi::vole_psi::payload::{Collected, Table, received_from};
@@ -177,7 +178,7 @@ pub(super) fn decode(
     let Some(columns) = columns else {
         return Ok(Ran::Matches { digests: matches.collect(), cells: Vec::new(), unopened: 0 });
     };
-    let received = received_from(rest).ok_or_else(damaged)?;
+    let received = of_text(received_from(rest).ok_or_else(damaged)?);
     let (keys, mut digests, mut cells) = (digests, Vec::new(), Vec::new());
     // What is beyond the keys is padding.
     let found = received.matches.into_iter().filter(|found| (found.element as usize) < keys.len());

@@ -1,0 +1,211 @@
+//! Text in other encodings than UTF-8: by their names, decoded without a replacement for what they do not have, and
+//! guessed from text that is not UTF-8.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{DecoderResult, UTF_8, UTF_16BE, UTF_16LE, X_USER_DEFINED};
+use std::io::{self, BufRead, Read};
+
+/// An encoding of text, by one of the names that the Encoding Standard of the web knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Encoding(&'static encoding_rs::Encoding);
+
+impl Encoding {
+    /// Of a name in upper or lower case, such as `windows-1252`, `cp1252`, `shift_jis` or `utf-16le`.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = encoding_rs::Encoding::for_label_no_replacement(name.as_bytes());
+        found.filter(|found| *found != X_USER_DEFINED).map(Encoding)
+    }
+
+    /// The name in lower case.
+    pub fn name(self) -> &'static str {
+        name(self.0)
+    }
+
+    /// Whether there is nothing to decode.
+    pub(crate) fn is_utf8(self) -> bool {
+        self.0 == UTF_8
+    }
+}
+
+impl std::fmt::Debug for Encoding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The encodings' names in lower case, of those that a file is likely to have.
+const NAMES: &[&str] = &[
+    "utf-8",
+    "utf-16le",
+    "utf-16be",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "windows-1253",
+    "windows-1254",
+    "windows-1255",
+    "windows-1256",
+    "windows-1257",
+    "windows-1258",
+    "windows-874",
+    "iso-8859-2",
+    "iso-8859-3",
+    "iso-8859-4",
+    "iso-8859-5",
+    "iso-8859-6",
+    "iso-8859-7",
+    "iso-8859-8",
+    "iso-8859-10",
+    "iso-8859-13",
+    "iso-8859-14",
+    "iso-8859-15",
+    "iso-8859-16",
+    "koi8-r",
+    "koi8-u",
+    "ibm866",
+    "macintosh",
+    "x-mac-cyrillic",
+    "shift_jis",
+    "euc-jp",
+    "iso-2022-jp",
+    "euc-kr",
+    "gbk",
+    "gb18030",
+    "big5",
+];
+
+fn name(of: &'static encoding_rs::Encoding) -> &'static str {
+    NAMES.iter().find(|name| name.eq_ignore_ascii_case(of.name())).copied().unwrap_or("another encoding")
+}
+
+/// The encoding that bytes which are not UTF-8 seem to have.
+pub(crate) fn guess(bytes: &[u8]) -> Option<&'static str> {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    let found = detector.guess(None, Utf8Detection::Deny);
+    (found != UTF_8).then(|| name(found))
+}
+
+/// That bytes are not of the encoding, which ends the text.
+#[derive(Debug, thiserror::Error)]
+#[error("bytes that the encoding does not have")]
+struct Foreign;
+
+/// Whether reading ended by bytes that the encoding does not have.
+pub(crate) fn is_foreign(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Foreign>())
+}
+
+/// Bytes of UTF-8 that are made at once.
+const PIECE: usize = 1 << 16;
+
+/// The text of `inner` in UTF-8, without a byte order mark.
+pub(crate) struct Decoded<R> {
+    inner: R,
+    decoder: encoding_rs::Decoder,
+    /// Of an encoding of single bytes those that it leaves open become control characters, by the web's rules.
+    refuses_controls: bool,
+    made: Vec<u8>,
+    at: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Going,
+    Ended,
+    Foreign,
+}
+
+impl<R: BufRead> Decoded<R> {
+    pub(crate) fn new(inner: R, encoding: Encoding) -> Self {
+        let wide = [UTF_16LE, UTF_16BE].contains(&encoding.0);
+        Decoded {
+            inner,
+            decoder: encoding.0.new_decoder_with_bom_removal(),
+            refuses_controls: encoding.0.is_single_byte() && !wide,
+            made: Vec::new(),
+            at: 0,
+            state: State::Going,
+        }
+    }
+
+    fn decode(&mut self) -> io::Result<()> {
+        let bytes = self.inner.fill_buf()?;
+        let is_last = bytes.is_empty();
+        self.made.resize(PIECE, 0);
+        self.at = 0;
+        let (result, read, written) =
+            self.decoder.decode_to_utf8_without_replacement(bytes, &mut self.made, is_last);
+        self.inner.consume(read);
+        self.made.truncate(written);
+        match result {
+            DecoderResult::Malformed(..) => self.state = State::Foreign,
+            DecoderResult::InputEmpty if is_last => self.state = State::Ended,
+            DecoderResult::InputEmpty | DecoderResult::OutputFull => {}
+        }
+        if self.refuses_controls {
+            let is_control = |at: &usize| matches!(self.made.get(at + 1), Some(0x80..=0x9f));
+            if let Some(at) = memchr::memchr_iter(0xc2, &self.made).find(is_control) {
+                self.made.truncate(at);
+                self.state = State::Foreign;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: BufRead> Read for Decoded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.made.len() {
+            match self.state {
+                State::Going => self.decode()?,
+                State::Ended => return Ok(0),
+                State::Foreign => return Err(io::Error::new(io::ErrorKind::InvalidData, Foreign)),
+            }
+        }
+        let read = buffer.len().min(self.made.len() - self.at);
+        buffer[..read].copy_from_slice(&self.made[self.at..self.at + read]);
+        self.at += read;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(bytes: &[u8], name: &str) -> (String, bool) {
+        let mut text = Vec::new();
+        // A byte at a time, so that characters are torn.
+        let inner = io::BufReader::with_capacity(1, bytes);
+        let end = Decoded::new(inner, Encoding::named(name).unwrap()).read_to_end(&mut text);
+        (String::from_utf8(text).unwrap(), end.is_err_and(|error| is_foreign(&error)))
+    }
+
+    #[test]
+    fn text_is_decoded_as_its_encoding_has_it_and_ends_where_it_does_not() {
+        assert_eq!(decoded(b"Zo\xeb\x80", "cp1252"), ("Zoë€".into(), false));
+        assert_eq!(decoded(b"a\x81b", "windows-1252"), ("a".into(), true));
+        assert_eq!(decoded(b"a\xff", "windows-1255"), ("a".into(), true));
+        assert_eq!(decoded(b"\xcf\xf0\xe8", "windows-1251"), ("При".into(), false));
+        assert_eq!(decoded(b"\x93\xfa\x96{", "shift_jis"), ("日本".into(), false));
+        assert_eq!(decoded(b"a\x93", "shift_jis"), ("a".into(), true));
+        assert_eq!(decoded(b"\xff\xfea\0\x3d\xd8\0\xde", "utf-16le"), ("a😀".into(), false));
+        assert_eq!(decoded(b"\0a\xd8\x3d", "utf-16be"), ("a".into(), true));
+        assert_eq!(decoded(b"a\0b", "utf-16le"), ("a".into(), true));
+    }
+
+    #[test]
+    fn names_are_those_of_the_web_and_a_guess_is_one_of_them() {
+        for known in NAMES {
+            assert_eq!(Encoding::named(known).map(Encoding::name), Some(*known));
+        }
+        assert_eq!(Encoding::named("Latin1").map(Encoding::name), Some("windows-1252"));
+        for unknown in ["", "utf-32", "iso-2022-kr", "x-user-defined", "cp437"] {
+            assert_eq!(Encoding::named(unknown), None, "{unknown}");
+        }
+        assert_eq!(guess(b"name,city\nZo\xeb,K\xf6ln\nJos\xe9,M\xe1laga\n"), Some("windows-1252"));
+        assert_eq!(guess(b"\xcf\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0"), Some("windows-1251"));
+    }
+}
