@@ -7,6 +7,7 @@ use crate::convert;
 use crate::csv::{self, Options};
 use crate::fault::{Error, Place, Result};
 use crate::give::{self, Purpose};
+use crate::input::Input;
 use crate::join;
 use crate::keys::Tally;
 use crate::opened::Opened;

@@ -111,6 +111,8 @@ fn shown(
     elements: &mut dyn FnMut(&RecordBatch) -> Vec<Option<usize>>,
 ) -> Result<Table, String> {
     let mut given = Table::new(names.iter().map(String::as_str)).map_err(|e| e.to_string())?;
+    let nulls = job.key.as_ref().map_or(&[][..], |key| &key.nulls);
+    let is_null = |cell: &str| nulls.iter().any(|null| null == cell.trim());
     for batch in batches {
         let columns = places.iter().zip(names);
         let columns: Vec<ArrayRef> = columns
@@ -125,7 +127,10 @@ fn shown(
                     return Err(format!("give: column {name}, row {} of its batch: {what}", at + 1));
                 }
             }
-            let cells = columns.iter().map(|column| column.is_valid(at).then(|| column.value(at).as_bytes()));
+            let cells = columns.iter().map(|column| {
+                let cell = column.is_valid(at).then(|| column.value(at));
+                cell.filter(|cell| !is_null(cell)).map(str::as_bytes)
+            });
             given.push(element as u32, cells).map_err(|e| e.to_string())?;
         }
     }

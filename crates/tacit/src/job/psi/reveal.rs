@@ -13,7 +13,6 @@ use tacit_psi::vole_psi::circuit::{self, Of};
 pub use tacit_psi::vole_psi::circuit::{Aggregate, Column};
 use tacit_psi::vole_psi::payload::Collected;
 pub use tacit_psi::vole_psi::payload::Gained;
-use tacit_psi::vole_psi::payload::Received;
 use tacit_psi::vole_psi::payload::Side;
 pub(super) use tacit_psi::vole_psi::payload::Received;
 pub use tacit_psi::vole_psi::payload::{Duplicates, Match, Table};
