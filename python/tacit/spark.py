@@ -163,7 +163,8 @@ def run(
         )
         # Written, so that whatever runs again reads the same.
         cells = [
-            _without(df[f"`{name}`"].cast("string"), nulls).alias(f"cell_{at}") for at, name in enumerate(give)
+            _without(df[f"`{name}`"].cast("string"), nulls).alias(f"cell_{at}")
+            for at, name in enumerate(give)
         ]
         keys = keyed.where(keyed[_DIGEST].isNotNull()).select(_DIGEST, *cells)
         keys = keys if cells else keys.distinct()
