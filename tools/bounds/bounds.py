@@ -142,6 +142,23 @@ def bucket_size(buckets, bits, together):
     return size
 
 
+def together(buckets):
+    """Rows of a window's first check: the first, and of the others as many as have 920,000 triples, seven at most."""
+    return 1 + min(7, max(1, 920_000 // buckets))
+
+
+def least_buckets(size, bits, most):
+    """From how many buckets on one has so many triples, at the least."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        if bucket_size(middle, bits, together(middle)) <= size:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 # Cut-and-choose.
 
 
@@ -201,6 +218,10 @@ def of_garbling(constants):
         found[f"session.{sessions}.bits"] = Bound(bits)
         found[f"session.{sessions}.message"] = Bound(message_bits(bits))
         found[f"session.{sessions}.product"] = chance(1 - message_bits(bits))
+        for size in (3, 4, 5):
+            least = least_buckets(size, bits, constants["authenticated"]["window"])
+            found[f"session.{sessions}.from.{size}"] = Bound(least)
+            found[f"session.{sessions}.below.{size}"] = Bound(least - 1)
     for copies in constants["wmk17"]["copies"]:
         found[f"wmk17.{copies['name']}"] = chance(-log2(comb(copies["total"], copies["evaluated"])))
     found["wmk17.coins.40"] = chance(log2(41) - 40)

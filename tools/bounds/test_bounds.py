@@ -43,8 +43,7 @@ def of_the_code(code):
         for size, after in zip(line["sizes"], [*line["sizes"][1:], None]):
             last = after["from"] - 1 if after else code["constants"]["authenticated"]["window"]
             for buckets in (size["from"], last):
-                together = 1 + min(7, max(1, 920_000 // buckets))
-                expected = b.bucket_size(buckets, bits, together)
+                expected = b.bucket_size(buckets, bits, b.together(buckets))
                 yield f"{name}: {size['triples']} triples in each of {buckets} buckets, not {expected}", size["triples"] == expected
     for line in bounds["probe"]:
         width = b.probe_width(line["rows"], code["constants"]["rho"])
@@ -111,6 +110,25 @@ def of_documents(code):
     yield f"{tied} numbers of the documents are tied", tied > 50
 
 
+def of_the_proof(code):
+    """The table of section 7 of docs/proofs/authenticated.md: sessions, bits, W, sizes of buckets, the guess at a product."""
+    ours, least = b.all_bounds(code), code["constants"]["authenticated"]["least"]
+    page = (ROOT / "docs/proofs/authenticated.md").read_text()
+    rows = re.findall(r"(?m)^\| (\d+) \| (\d+) \| (\d+) \| (\d from [^|]*) \| 2\^-(\d+)", page)
+    for sessions, bits, message, sizes, product in rows:
+        name = f"docs/proofs/authenticated.md: {sessions} sessions"
+        session = f"session.{sessions}"
+        numbers = [ours[f"{session}.bits"].value, ours[f"{session}.message"].value, -ours[f"{session}.product"].value]
+        yield f"{name}: {bits}, {message}, 2^-{product}, not {numbers}", [int(bits), int(message), int(product)] == numbers
+        for size, start in re.findall(r"(\d) from ([\d,]+)", sizes):
+            start = int(start.replace(",", ""))
+            expected = ours.get(f"{session}.from.{size}")
+            # Six or more begin with the least window that there is.
+            holds = start == (max(least, expected.value) if expected else least)
+            yield f"{name}: {size} from {start}, not {expected}", holds
+    yield "docs/proofs/authenticated.md has its table", len(rows) >= 3
+
+
 def of_the_check_itself():
     """A wrong number, one that is rounded away, and an unknown name are found."""
     bounds = {"a": b.chance(-40.68), "n": b.Bound(1657), "m": b.Bound(2_540_000)}
@@ -128,7 +146,7 @@ def of_the_check_itself():
 
 def main():
     code = exported()
-    verdicts = [*of_the_check_itself(), *of_the_code(code), *of_dry_runs(code), *of_documents(code)]
+    verdicts = [*of_the_check_itself(), *of_the_code(code), *of_dry_runs(code), *of_the_proof(code), *of_documents(code)]
     for what, ok in verdicts:
         if not ok:
             print(f"FAILED {what}")
