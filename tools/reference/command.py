@@ -52,9 +52,19 @@ class Peer:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.sock = sock if listens else None
-        self.channel = wire.accept(sock) if listens else wire.connect(address)
-        self.ended = None
+        self.sock, self.ended = sock if listens else None, None
+        try:
+            self.channel = self.accept() if listens else wire.connect(address, lives=self.lives)
+        except OSError:
+            self.process.kill()
+            raise AssertionError(f"{words}: {self.process.communicate()}") from None
+
+    def lives(self):
+        return self.process.poll() is None
+
+    def accept(self):
+        """The command's next call."""
+        return wire.accept(self.sock, lives=self.lives)
 
     def path(self, name):
         return Path(self.folder.name) / name

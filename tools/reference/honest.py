@@ -119,7 +119,7 @@ def test_the_side_that_listens_picks_where_nobody_named_a_protocol():
         wire.pick(peer.channel, b"kos")
         wire.finish(peer.channel)
         # The transfers have a session of their own.
-        peer.channel = wire.accept(peer.sock)
+        peer.channel = peer.accept()
         wire.greet(peer.channel, job, {**terms, "protocol": "kos"})
         cot = kos.Sender(peer.channel)
         v = cot.extend(peer.channel, count)

@@ -221,16 +221,24 @@ def listener():
     return sock, "127.0.0.1:%d" % sock.getsockname()[1]
 
 
-def accept(sock, timeout=60):
-    sock.settimeout(timeout)
-    connection, _ = sock.accept()
+def accept(sock, timeout=60, lives=lambda: True):
+    """The next connection, as long as somebody `lives` who could call."""
+    end = time.monotonic() + timeout
+    sock.settimeout(0.2)
+    while True:
+        try:
+            connection, _ = sock.accept()
+            break
+        except TimeoutError:
+            if time.monotonic() > end or not lives():
+                raise
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.settimeout(timeout)
     return Channel(connection, FIRST)
 
 
-def connect(address, timeout=60):
-    """Calls until somebody listens."""
+def connect(address, timeout=60, lives=lambda: True):
+    """Calls until somebody listens, or nobody `lives` any more who could."""
     host, port = address.rsplit(":", 1)
     end = time.monotonic() + timeout
     while True:
@@ -243,7 +251,7 @@ def connect(address, timeout=60):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return Channel(connection, SECOND)
         except OSError:
-            if time.monotonic() > end:
+            if time.monotonic() > end or not lives():
                 raise
             time.sleep(0.01)
 
