@@ -1,8 +1,8 @@
 //! Tables in CSV files: reading keys or columns, writing the matching rows, or every row with more columns.
 //!
 //! A file is read twice: once for its keys, and after the intersection once more to copy the rows that
-//! matched. Rows are never held in memory, so ten million of them cost what [`KeySet`] costs. The second pass
-//! hashes the keys again and refuses a file that changed in between. The output holds the matching rows of
+//! matched, by their numbers. Rows are never held in memory, so ten million of them cost what [`KeySet`] costs.
+//! Both passes hash the file's bytes, and a file that changed in between is refused. The output holds the matching rows of
 //! this party's own file, byte for byte as they were written there, in the file's order, every duplicate
 //! included. A writer that has got an error holds a part of it: who wants it whole or not at all writes
 //! beside its place first.
@@ -14,13 +14,13 @@
 //! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
 //! stream: see [`input`](crate::input).
 
+mod reading;
 mod rows;
 
 use crate::behind::Behind;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
-use crate::keys::Tally;
-use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
+use crate::records::{KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -242,73 +242,42 @@ impl Source {
         &self.input
     }
 
-    /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
-    pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
-        let mut keys = KeySet::new();
-        let tally = self.each_key(progress, |element| {
-            keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
-        })?;
-        keys.set_tally(tally);
-        Ok(keys)
-    }
-
-    /// Tells the element of every row to `visit`, nothing where it has no key.
-    pub(crate) fn each_key<E: From<Error>>(
-        &self,
-        mut progress: impl FnMut(u64),
-        mut visit: impl FnMut(Option<Element>) -> std::result::Result<(), E>,
-    ) -> std::result::Result<Tally, E> {
-        let mut number = 0u64;
-        let tally = self.each_row(|rows, element| {
-            if element.is_none() && self.options.empty_keys == EmptyKeys::Refuse {
-                let (path, line) = (self.path().to_owned(), rows.line());
-                return Err(Error::EmptyKey { path, line }.into());
-            }
-            if number.is_multiple_of(8192) {
-                progress(self.input.done());
-            }
-            number += 1;
-            visit(element)
-        })?;
-        progress(self.bytes());
-        Ok(tally)
-    }
-
-    /// Copies the rows that `wanted` says of their number and element to `output`, which is called `target`,
-    /// under the header. Returns the number of rows.
+    /// Copies the rows that `wanted` says of their numbers to `output`, which is called `target`, under the header.
+    /// Returns the number of rows.
     pub(crate) fn write_wanted(
         &self,
-        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        mut wanted: impl FnMut(u64) -> Result<bool>,
         target: &Path,
         output: &mut impl Write,
     ) -> Result<u64> {
         let mut writer = TableWriter::new(target, output, self)?;
         self.write_header(&[], &mut writer)?;
         let (mut number, mut written) = (0, 0);
-        self.each_row(|rows, element| {
-            if wanted(number, element.as_ref())? {
+        let mut rows = self.data()?.as_written();
+        while rows.next()? {
+            if wanted(number)? {
                 writer.write(rows.written())?;
                 written += 1;
             }
             number += 1;
-            Ok::<_, Error>(())
-        })?;
+        }
         writer.finish()?;
         Ok(written)
     }
 
-    /// Hands the fields of the rows that `wanted` says of their number and element to `visit`.
+    /// Hands the fields of the rows that `wanted` says of their numbers to `visit`.
     pub(crate) fn each_wanted(
         &self,
-        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        mut wanted: impl FnMut(u64) -> Result<bool>,
         mut visit: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>,
     ) -> Result<()> {
-        let mut number = 0;
-        self.each_row(|rows, element| {
-            let chosen = wanted(number, element.as_ref())?;
+        let (mut number, mut rows) = (0, self.data()?);
+        while rows.next()? {
+            if wanted(number)? {
+                visit(&mut rows.fields())?;
+            }
             number += 1;
-            if chosen { visit(&mut rows.fields()) } else { Ok(()) }
-        })?;
+        }
         Ok(())
     }
 
@@ -397,12 +366,12 @@ impl Source {
         writer.finish()
     }
 
-    /// Copies the rows of whose number and element `element` gives one to `output`, which is called `target`,
+    /// Copies the rows of whose number `element` gives an element to `output`, which is called `target`,
     /// once for each of the rows of cells that `behind` has for it, which go behind our own. Returns the
     /// number of rows written.
     pub(crate) fn write_joined(
         &self,
-        mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+        mut element: impl FnMut(u64) -> Result<Option<usize>>,
         behind: &Behind<'_, '_>,
         target: &Path,
         output: &mut impl Write,
@@ -410,16 +379,15 @@ impl Source {
         let mut writer = TableWriter::new(target, output, self)?;
         self.write_header(&behind.named(self.columns()), &mut writer)?;
         let (mut number, mut written) = (0, 0);
-        self.each_row(|rows, found| {
-            let at = element(number, found.as_ref())?;
-            number += 1;
-            for cells in at.map_or(&[][..], |at| (behind.rows)(at)) {
+        let mut rows = self.data()?.as_written();
+        while rows.next()? {
+            for cells in element(number)?.map_or(&[][..], |at| (behind.rows)(at)) {
                 let cells: Vec<String> = cells.iter().map(|cell| cell.clone().unwrap_or_default()).collect();
                 writer.extended(rows.written(), &cells)?;
                 written += 1;
             }
-            Ok::<_, Error>(())
-        })?;
+            number += 1;
+        }
         writer.finish()?;
         Ok(written)
     }
@@ -450,30 +418,24 @@ impl Source {
         places: &[usize],
         mut visit: impl FnMut(usize, u64, &[&str]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        // A row that stands elsewhere than before would give its cells as another's.
-        let mut again = keys.again();
-        self.each_row(|row, element| {
-            let at = again.element(element.as_ref()).map_err(|_| self.changed())?;
-            let Some(at) = at else { return Ok(()) };
-            let cells: Vec<&str> = places.iter().map(|&place| row.field(place)).collect();
-            visit(at, row.line(), &cells)
-        })?;
-        if again.is_whole() { Ok(()) } else { Err(self.changed().into()) }
+        let (mut number, mut rows) = (0, self.data()?);
+        while rows.next()? {
+            if number >= keys.rows() {
+                return Err(self.changed().into());
+            }
+            if let Some(at) = keys.element_of(number) {
+                let cells: Vec<&str> = places.iter().map(|&place| rows.field(place)).collect();
+                visit(at, rows.line(), &cells)?;
+            }
+            number += 1;
+        }
+        // A row that stands elsewhere than before would have given its cells as another's.
+        Ok(self.check_unchanged(keys.file())?)
     }
 
-    fn each_row<E: From<Error>>(
-        &self,
-        mut visit: impl FnMut(&Rows<'_>, Option<Element>) -> std::result::Result<(), E>,
-    ) -> std::result::Result<Tally, E> {
-        let mut rows = self.data()?;
-        let mut hasher = KeyHasher::of(&self.spec);
-        while rows.next()? {
-            let element = hasher.hash(self.key_columns.iter().map(|&column| rows.field(column)));
-            visit(&rows, element)?;
-        }
-        let mut tally = hasher.take_tally();
-        tally.longest = rows.longest();
-        Ok(tally)
+    /// Refuses the file if what was read of it last is not what `before` is the digest of.
+    pub(crate) fn check_unchanged(&self, before: Option<[u8; 32]>) -> Result<()> {
+        if before.is_some() && self.input.last_read() == before { Ok(()) } else { Err(self.changed()) }
     }
 
     /// The rows behind the header.
@@ -603,6 +565,9 @@ impl<'a, W: Write> TableWriter<'a, W> {
 
     /// A row as it stood in its file, of which the last one may have no end.
     fn write(&mut self, row: &[u8]) -> Result<()> {
+        if row.ends_with(b"\n") {
+            return self.put(row);
+        }
         let (body, end) = self.ended(row);
         self.put(body)?;
         self.put(end)

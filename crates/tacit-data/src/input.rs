@@ -11,6 +11,7 @@ use crate::fault::{Error, Result, gave_up};
 use crate::kept::{Kept, mask};
 use crate::object::Object;
 use crate::place::{self, Place as Lead};
+use crate::reread::LastRead;
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::{File, Metadata};
@@ -111,6 +112,7 @@ pub struct Input {
     packing: Packing,
     bytes: u64,
     done: Arc<AtomicU64>,
+    last_read: LastRead,
     /// Of what a database answered, in place of the bytes that we keep.
     answer: Option<[u8; 32]>,
 }
@@ -130,6 +132,7 @@ impl Input {
             packing: Packing::Plain,
             bytes,
             done: Arc::default(),
+            last_read: LastRead::default(),
             answer,
         };
         let mut input = match Lead::of(path).map_err(|what| Error::address(path, what))? {
@@ -239,6 +242,12 @@ impl Input {
         self.done.load(Ordering::Relaxed)
     }
 
+    /// The BLAKE3 hash of the bytes that the last [`reader`](Self::reader) read, as they are packed, if it has
+    /// come to their end.
+    pub fn last_read(&self) -> Option<[u8; 32]> {
+        self.last_read.digest()
+    }
+
     /// Its bytes as it is packed, from the start.
     fn as_stored(&self) -> Result<Box<dyn Read>> {
         Ok(match &self.place {
@@ -251,7 +260,7 @@ impl Input {
     /// What it holds, unpacked, from the start.
     pub fn reader(&self) -> Result<Box<dyn BufRead>> {
         self.done.store(0, Ordering::Relaxed);
-        let stored = self.as_stored()?;
+        let stored = self.last_read.of(self.as_stored()?);
         let stored = BufReader::with_capacity(BUFFER, Counted { inner: stored, done: self.done.clone() });
         Ok(match self.packing {
             Packing::Plain => Box::new(stored),

@@ -10,6 +10,7 @@
 //! - [`npz`]: NumPy archives, written as a stream.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod behind;
 mod bounds;
 pub use behind::named;
@@ -18,6 +19,7 @@ mod convert;
 pub mod csv;
 #[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
 mod database;
+mod distinct;
 mod fault;
 pub mod generate;
 pub mod give;
@@ -33,6 +35,7 @@ pub mod place;
 #[cfg(any(feature = "postgres", feature = "s3"))]
 mod profile;
 pub mod records;
+mod reread;
 pub mod table;
 pub mod values;
 

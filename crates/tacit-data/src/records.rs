@@ -17,10 +17,12 @@
 //! That is the type `text`; [`crate::keys`] has the others. A row of whose key any part is empty after
 //! normalisation, or refused by its type, has no key: it matches nothing, and it is counted.
 
+use crate::distinct::Distinct;
 pub use crate::keys::Normalisation;
 use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
 use std::sync::LazyLock;
-use zeroize::{Zeroize, Zeroizing};
+use tacit_crypto::hash;
+use zeroize::Zeroize;
 
 /// The hash of a normalised key.
 pub type Element = [u8; 32];
@@ -156,6 +158,16 @@ pub(crate) fn is_null(nulls: &[String], cell: &str) -> bool {
     !nulls.is_empty() && nulls.iter().any(|null| null == cell.trim())
 }
 
+/// The element of an encoded key.
+pub(crate) fn digest(encoded: &[u8]) -> Element {
+    *blake3::keyed_hash(&RECORD_KEY, encoded).as_bytes()
+}
+
+/// The elements of encoded keys of `len` bytes, at most 64, with zeros behind them.
+pub(crate) fn digests(len: usize, encoded: &[[u8; 64]], out: &mut [Element]) {
+    hash::blake3_keyed(&RECORD_KEY, len, encoded, out);
+}
+
 /// Turns rows' key parts into elements, reusing its buffers, and counts what it refuses.
 pub struct KeyHasher {
     normalisation: Normalisation,
@@ -191,6 +203,11 @@ impl KeyHasher {
     /// The element of a row with these key parts, or `None` when a part is empty after normalisation or
     /// refused.
     pub fn hash<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<Element> {
+        self.encode(parts).map(digest)
+    }
+
+    /// What [`hash`](Self::hash) takes the digest of.
+    pub(crate) fn encode<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
         self.row += 1;
         self.encoded.clear();
         let (mut forms, mut words) = (Vec::new(), Vec::new());
@@ -223,7 +240,7 @@ impl KeyHasher {
         if !forms.is_empty() {
             self.tally.forms.push(forms);
         }
-        Some(*blake3::keyed_hash(&RECORD_KEY, &self.encoded).as_bytes())
+        Some(&self.encoded)
     }
 
     /// Counts a row whose part `part` is refused.
@@ -257,14 +274,17 @@ pub struct TooManyRows;
 
 /// The distinct keys of a table, and which row has which.
 ///
-/// Costs about 32 bytes a distinct key, 4 bytes a row and up to 16 bytes a distinct key for the index.
+/// Costs 32 bytes a distinct key, 4 bytes a row and 11 to 22 bytes a distinct key for the index.
 #[derive(Default)]
 pub struct KeySet {
-    elements: Zeroizing<Vec<Element>>,
+    distinct: Distinct,
     rows: Vec<u32>,
-    index: Vec<u32>,
     without_key: u64,
     tally: Tally,
+    /// Rows that there will be, about.
+    expected: u64,
+    /// What the file that the rows were read from held.
+    file: Option<[u8; 32]>,
 }
 
 impl KeySet {
@@ -300,29 +320,42 @@ impl KeySet {
 
     /// Adds the next row; `None` is a row without a key.
     pub fn push(&mut self, element: Option<Element>) -> Result<(), TooManyRows> {
-        if self.rows.len() >= NONE as usize {
+        self.push_all(&[element])
+    }
+
+    /// Adds the next rows, as [`push`](Self::push) does: the more at once, the faster.
+    pub fn push_all(&mut self, elements: &[Option<Element>]) -> Result<(), TooManyRows> {
+        if elements.len() > NONE as usize - self.rows.len() {
             return Err(TooManyRows);
         }
-        let Some(element) = element else {
-            self.without_key += 1;
-            self.rows.push(NONE);
-            return Ok(());
-        };
-        if self.elements.len() * 2 >= self.index.len() {
-            self.grow();
-        }
-        let slot = self.slot(&element);
-        if self.index[slot] == NONE {
-            self.index[slot] = self.elements.len() as u32;
-            self.elements.push(element);
-        }
-        self.rows.push(self.index[slot]);
+        let seen = self.rows.len() as u64;
+        let KeySet { distinct, rows, without_key, expected, .. } = self;
+        distinct.number(elements, [seen, *expected], |number| {
+            *without_key += u64::from(number.is_none());
+            rows.push(number.unwrap_or(NONE));
+        });
         Ok(())
+    }
+
+    /// So many rows will come, about: room is made for them at once.
+    pub(crate) fn expect(&mut self, rows: u64) {
+        self.expected = rows;
+    }
+
+    /// The rows were read from a file that held this, by the digest of one reading; see
+    /// [`Input::last_read`](crate::input::Input::last_read).
+    pub(crate) fn set_file(&mut self, file: Option<[u8; 32]>) {
+        self.file = file;
+    }
+
+    /// What the file that the rows were read from held, if that is known.
+    pub(crate) fn file(&self) -> Option<[u8; 32]> {
+        self.file
     }
 
     /// The distinct elements, in the order of their first rows: what goes into the intersection.
     pub fn elements(&self) -> &[Element] {
-        &self.elements
+        self.distinct.digests()
     }
 
     /// Rows read.
@@ -347,35 +380,13 @@ impl KeySet {
 
     /// Rows whose key an earlier row has already.
     pub fn duplicate_rows(&self) -> u64 {
-        self.rows() - self.without_key - self.elements.len() as u64
+        self.rows() - self.without_key - self.elements().len() as u64
     }
 
     /// The element of row `row`, as an index into [`elements`](Self::elements).
     pub fn element_of(&self, row: u64) -> Option<usize> {
         let row = usize::try_from(row).ok()?;
         self.rows.get(row).filter(|element| **element != NONE).map(|element| *element as usize)
-    }
-
-    /// Where `element` is in the index, or the empty slot where it belongs. Elements are hashes of this
-    /// party's own keys, so their first bytes spread well.
-    fn slot(&self, element: &Element) -> usize {
-        let mask = self.index.len() - 1;
-        let mut slot = u64::from_le_bytes(*element.first_chunk().unwrap_or(&[0; 8])) as usize & mask;
-        loop {
-            match self.index[slot] {
-                NONE => return slot,
-                at if self.elements[at as usize] == *element => return slot,
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    fn grow(&mut self) {
-        self.index = vec![NONE; (self.index.len() * 2).max(64)];
-        for at in 0..self.elements.len() {
-            let slot = self.slot(&self.elements[at]);
-            self.index[slot] = at as u32;
-        }
     }
 }
 

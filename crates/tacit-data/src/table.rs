@@ -121,20 +121,32 @@ impl Source {
         progress: impl FnMut(u64),
         mut visit: impl FnMut(Option<&Element>) -> std::result::Result<(), E>,
     ) -> std::result::Result<Pass, E> {
-        let mut pass = Passing::default();
-        let mut each = |element: Option<Element>| {
-            pass.add(element.as_ref());
-            visit(element.as_ref())
-        };
-        let tally = match self {
-            Source::Csv(source) => source.each_key(progress, &mut each)?,
-            Source::Columns(source) => source.each_key(progress, &mut each)?,
-        };
-        Ok(Pass { tally, ..pass.end() })
+        match self {
+            Source::Csv(source) => {
+                let (mut rows, mut without_key) = (0, 0);
+                let tally = source.each_key(progress, |elements| {
+                    rows += elements.len() as u64;
+                    elements.iter().try_for_each(|element| {
+                        without_key += u64::from(element.is_none());
+                        visit(element.as_ref())
+                    })
+                })?;
+                let digest = source.input().last_read().ok_or_else(|| self.changed())?;
+                Ok(Pass { rows, without_key, tally, digest })
+            }
+            Source::Columns(source) => {
+                let mut pass = Passing::default();
+                let tally = source.each_key(progress, |element| {
+                    pass.add(element.as_ref());
+                    visit(element.as_ref())
+                })?;
+                Ok(Pass { tally, ..pass.end() })
+            }
+        }
     }
 
-    /// Writes the rows of these numbers to `output`, which is called `target`, if the table still has the
-    /// keys of `pass`. Returns how many there were.
+    /// Writes the rows of these numbers to `output`, which is called `target`, if the table is still the one
+    /// of `pass`. Returns how many there were.
     pub fn write_rows(
         &self,
         pass: &Pass,
@@ -142,17 +154,28 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let mut again = Passing::default();
-        let choose = |row: u64, element: Option<&Element>| {
-            again.add(element);
-            Ok(wanted(row))
-        };
-        let written = self.write_wanted(choose, target, output)?;
-        if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+        match self {
+            Source::Csv(source) => {
+                let of = |row| if row < pass.rows { Ok(wanted(row)) } else { Err(self.changed()) };
+                let written = write_lines(source, of, target, output)?;
+                source.check_unchanged(Some(pass.digest))?;
+                Ok(written)
+            }
+            Source::Columns(source) => {
+                let mut again = Passing::default();
+                let choose = |row: u64, element: Option<&Element>| {
+                    again.add(element);
+                    Ok(wanted(row))
+                };
+                let written = write_columns(source, choose, target, output)?;
+                if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+            }
+        }
     }
 
     /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
-    /// called `target`, in the format that its name says, or else in the input's. Returns the number of rows.
+    /// called `target`, in the format that its name says, or else in the input's. `keys` are what
+    /// [`read_keys`](Self::read_keys) read of this table. Returns the number of rows.
     pub fn write_matches(
         &self,
         keys: &KeySet,
@@ -160,13 +183,8 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (matching, mut again) = (keys.wanted(matches), keys.again());
-        let choose = |_, element: Option<&Element>| {
-            let at = again.element(element).map_err(|_| self.changed())?;
-            Ok(at.is_some_and(|at| matching[at]))
-        };
-        let written = self.write_wanted(choose, target, output)?;
-        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+        let matching = keys.wanted(matches);
+        self.write_chosen(keys, |at| at.is_some_and(|at| matching[at]), target, output)
     }
 
     /// Writes the rows whose elements are not in `matches`, those without a key among them, as
@@ -178,13 +196,39 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (matching, mut again) = (keys.wanted(matches), keys.again());
-        let choose = |_, element: Option<&Element>| {
-            let at = again.element(element).map_err(|_| self.changed())?;
-            Ok(at.is_none_or(|at| !matching[at]))
-        };
-        let written = self.write_wanted(choose, target, output)?;
-        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+        let matching = keys.wanted(matches);
+        self.write_chosen(keys, |at| at.is_none_or(|at| !matching[at]), target, output)
+    }
+
+    /// Writes the rows that `wanted` says of their elements, if the table is still the one of `keys`.
+    fn write_chosen(
+        &self,
+        keys: &KeySet,
+        wanted: impl Fn(Option<usize>) -> bool,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        match self {
+            Source::Csv(source) => {
+                let of = |row| Ok(wanted(self.known(keys, row)?));
+                let written = write_lines(source, of, target, output)?;
+                source.check_unchanged(keys.file())?;
+                Ok(written)
+            }
+            Source::Columns(source) => {
+                let mut again = keys.again();
+                let choose = |_, element: Option<&Element>| {
+                    Ok(wanted(again.element(element).map_err(|_| self.changed())?))
+                };
+                let written = write_columns(source, choose, target, output)?;
+                if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+            }
+        }
+    }
+
+    /// The element of a row, which must be among those that were read before.
+    fn known(&self, keys: &KeySet, row: u64) -> Result<Option<usize>> {
+        if row < keys.rows() { Ok(keys.element_of(row)) } else { Err(self.changed()) }
     }
 
     /// Writes the rows for whose element (an index into `keys.elements()`) `rows` has something to `output`,
@@ -200,34 +244,24 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (behind, mut again) = (Behind { names, prefix, rows: &rows }, keys.again());
-        let element = |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
-        let written = match self {
-            Source::Columns(source) => join::columns(source, element, &behind, target, output)?,
-            Source::Csv(source) => match Format::by_name(target) {
-                Some(format) => join::csv_to_columns(source, element, &behind, format, target, output)?,
-                None => source.write_joined(element, &behind, target, output)?,
-            },
-        };
-        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
-    }
-
-    /// Writes the rows that `wanted` says of their number and element, as the target's name says.
-    fn write_wanted(
-        &self,
-        wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
-        target: &Path,
-        output: &mut (impl Write + Send),
-    ) -> Result<u64> {
+        let behind = Behind { names, prefix, rows: &rows };
         match self {
-            Source::Csv(source) => match Format::by_name(target) {
-                Some(format) => convert::to_columns(source, wanted, format, target, output),
-                None => source.write_wanted(wanted, target, output),
-            },
-            Source::Columns(source) if convert::goes_to_csv(source, target) => {
-                convert::to_csv(source, wanted, target, output)
+            Source::Columns(source) => {
+                let mut again = keys.again();
+                let element =
+                    |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
+                let written = join::columns(source, element, &behind, target, output)?;
+                if again.is_whole() { Ok(written) } else { Err(self.changed()) }
             }
-            Source::Columns(source) => source.write_wanted(wanted, target, output),
+            Source::Csv(source) => {
+                let element = |row| self.known(keys, row);
+                let written = match Format::by_name(target) {
+                    Some(format) => join::csv_to_columns(source, element, &behind, format, target, output)?,
+                    None => source.write_joined(element, &behind, target, output)?,
+                };
+                source.check_unchanged(keys.file())?;
+                Ok(written)
+            }
         }
     }
 
@@ -236,6 +270,33 @@ impl Source {
             Source::Csv(source) => source.changed(),
             Source::Columns(source) => source.changed(),
         }
+    }
+}
+
+/// Writes the rows of a CSV file that `wanted` says of their numbers, as the target's name says.
+fn write_lines(
+    source: &csv::Source,
+    wanted: impl FnMut(u64) -> Result<bool>,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    match Format::by_name(target) {
+        Some(format) => convert::to_columns(source, wanted, format, target, output),
+        None => source.write_wanted(wanted, target, output),
+    }
+}
+
+/// Writes the rows of a file of columns that `wanted` says of their numbers and elements, as the target's name
+/// says.
+fn write_columns(
+    source: &columnar::Source,
+    wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    match convert::goes_to_csv(source, target) {
+        true => convert::to_csv(source, wanted, target, output),
+        false => source.write_wanted(wanted, target, output),
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Rows<'a> {
     row: Row,
     /// Fields of the first row, and so of every other one.
     width: Option<usize>,
+    /// Whether rows are wanted as they are written, and not their fields.
+    is_whole: bool,
     most: MaxRow,
     longest: Longest,
 }
@@ -77,9 +79,16 @@ impl<'a> Rows<'a> {
             line: 1,
             row: Row::default(),
             width: None,
+            is_whole: false,
             most,
             longest: Longest::default(),
         }
+    }
+
+    /// The rows that follow as they are [`written`](Self::written), without their fields: of a file whose fields
+    /// were read before.
+    pub(super) fn as_written(self) -> Self {
+        Rows { is_whole: true, ..self }
     }
 
     /// Goes on to the next row; `false` if there is none. Errors: what cannot be read, is not UTF-8, or has
@@ -114,6 +123,9 @@ impl<'a> Rows<'a> {
             }
         }
         self.check_length(self.row.place.len())?;
+        if self.is_whole {
+            return Ok(true);
+        }
         let (expected, found) = (*self.width.get_or_insert(self.row.ends.len()), self.row.ends.len());
         if found == expected {
             return Ok(true);
@@ -181,11 +193,13 @@ impl<'a> Rows<'a> {
 
     /// A row without quotes, which ends `end` bytes behind its start.
     fn plain(&mut self, end: usize) {
-        let row = &self.text.as_bytes()[self.at..];
-        self.row.ends.clear();
-        self.row.ends.extend(memchr::memchr_iter(self.marks.delimiter, &row[..end]));
-        self.row.ends.push(end);
-        self.row.is_plain = true;
+        if !self.is_whole {
+            let row = &self.text.as_bytes()[self.at..];
+            self.row.ends.clear();
+            self.row.ends.extend(memchr::memchr_iter(self.marks.delimiter, &row[..end]));
+            self.row.ends.push(end);
+            self.row.is_plain = true;
+        }
         self.close(end);
     }
 
