@@ -54,6 +54,8 @@ pub mod text;
 pub mod transcript;
 #[cfg(feature = "std")]
 pub mod transpose;
+#[cfg(feature = "std")]
+pub mod workers;
 
 #[cfg(feature = "std")]
 pub use bits::BitVec;

@@ -70,6 +70,11 @@ impl Batch {
     pub(crate) fn into_tally(mut self) -> Tally {
         self.hasher.take_tally()
     }
+
+    /// The hasher, which counts on.
+    pub(crate) fn into_hasher(self) -> KeyHasher {
+        self.hasher
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
 //! stream: see [`input`](crate::input).
 
+mod pieces;
 mod reading;
 mod rows;
 
@@ -246,21 +247,17 @@ impl Source {
     /// Returns the number of rows.
     pub(crate) fn write_wanted(
         &self,
-        mut wanted: impl FnMut(u64) -> Result<bool>,
+        wanted: impl FnMut(u64) -> Result<bool>,
         target: &Path,
         output: &mut impl Write,
     ) -> Result<u64> {
         let mut writer = TableWriter::new(target, output, self)?;
         self.write_header(&[], &mut writer)?;
-        let (mut number, mut written) = (0, 0);
-        let mut rows = self.data()?.as_written();
-        while rows.next()? {
-            if wanted(number)? {
-                writer.write(rows.written())?;
-                written += 1;
-            }
-            number += 1;
-        }
+        let mut written = 0;
+        self.each_written(wanted, |row| {
+            written += 1;
+            writer.write(row)
+        })?;
         writer.finish()?;
         Ok(written)
     }
@@ -379,7 +376,8 @@ impl Source {
         let mut writer = TableWriter::new(target, output, self)?;
         self.write_header(&behind.named(self.columns()), &mut writer)?;
         let (mut number, mut written) = (0, 0);
-        let mut rows = self.data()?.as_written();
+        let mut rows = self.data()?;
+        rows.take_as_written();
         while rows.next()? {
             for cells in element(number)?.map_or(&[][..], |at| (behind.rows)(at)) {
                 let cells: Vec<String> = cells.iter().map(|cell| cell.clone().unwrap_or_default()).collect();
@@ -458,9 +456,13 @@ impl Source {
         if start.starts_with(BYTE_ORDER_MARK) {
             stream.consume(BYTE_ORDER_MARK.len());
         }
+        Ok(Rows::new(&self.input, stream, self.marks(), self.options.max_row))
+    }
+
+    /// What separates and encloses fields.
+    fn marks(&self) -> Marks {
         let (delimiter, escape) = (self.form.delimiter, self.options.escape);
-        let marks = Marks { delimiter, quote: self.options.quote.byte(), escape };
-        Ok(Rows::new(&self.input, stream, marks, self.options.max_row))
+        Marks { delimiter, quote: self.options.quote.byte(), escape }
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.

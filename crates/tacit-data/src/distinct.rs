@@ -31,6 +31,12 @@ impl Distinct {
         &self.digests
     }
 
+    /// The number of one digest; of several, [`number`](Self::number) is faster.
+    pub(crate) fn number_one(&mut self, digest: &[u8; 32], of: [u64; 2]) -> u32 {
+        self.make_room(1, of);
+        self.find(digest)
+    }
+
     /// Tells the number of each digest to `each`, in their order; new ones get the next numbers. `seen` digests of
     /// `expected`, about, came before: that is how much room a larger table gets.
     pub(crate) fn number(
@@ -81,7 +87,8 @@ impl Distinct {
         // As many as there will be if what comes is like what came, and a little more.
         let expected = u128::from(expected) * self.digests.len() as u128 / u128::from(seen.max(1));
         let expected = usize::try_from(expected + expected / 32).unwrap_or(usize::MAX);
-        let room = expected.clamp(2 * needed, STEP * needed).max(FIRST);
+        let least = if expected > needed { needed + needed / 4 } else { 2 * needed };
+        let room = expected.clamp(least, STEP * needed).max(FIRST);
         self.places.grow(room);
         self.digests.reserve(self.places.room());
     }
@@ -204,6 +211,9 @@ mod tests {
                 assert_eq!(*number, expected);
             }
             assert!(numbers.len() == digests.len() && found.digests() == order);
+            let mut alone = Distinct::default();
+            let one = |digest: &Option<[u8; 32]>| digest.map(|digest| alone.number_one(&digest, [0, 0]));
+            assert!(digests.iter().map(one).eq(numbers));
         }
     }
 }

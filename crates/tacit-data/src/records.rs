@@ -19,7 +19,7 @@
 
 use crate::distinct::Distinct;
 pub use crate::keys::Normalisation;
-use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
+use crate::keys::{KeyType, LOOKED_AT, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
 use std::sync::LazyLock;
 use tacit_crypto::hash;
 use zeroize::Zeroize;
@@ -176,6 +176,8 @@ pub struct KeyHasher {
     shown: Shown,
     tally: Tally,
     row: u64,
+    /// Rows in front of its own.
+    before: u64,
     encoded: Vec<u8>,
     text: String,
 }
@@ -195,9 +197,17 @@ impl KeyHasher {
             shown: spec.shown,
             tally: Tally::default(),
             row: 0,
+            before: 0,
             encoded: Vec::new(),
             text: String::new(),
         }
+    }
+
+    /// The same for rows behind the first ones, which alone are looked at.
+    pub(crate) fn behind_first(mut self) -> Self {
+        self.row = LOOKED_AT;
+        self.before = LOOKED_AT;
+        self
     }
 
     /// The element of a row with these key parts, or `None` when a part is empty after normalisation or
@@ -251,9 +261,15 @@ impl KeyHasher {
         }
     }
 
+    /// Counts what another hasher has counted of rows behind the first ones.
+    pub(crate) fn absorb(&mut self, behind: Tally) {
+        self.row += behind.rows;
+        self.tally.absorb(behind);
+    }
+
     /// What was refused so far; counting begins anew.
     pub fn take_tally(&mut self) -> Tally {
-        self.tally.rows = self.row;
+        self.tally.rows = self.row - self.before;
         std::mem::take(&mut self.tally)
     }
 }
@@ -274,7 +290,8 @@ pub struct TooManyRows;
 
 /// The distinct keys of a table, and which row has which.
 ///
-/// Costs 32 bytes a distinct key, 4 bytes a row and 11 to 22 bytes a distinct key for the index.
+/// Costs 32 bytes a distinct key, 4 bytes a row, and for the index 11 bytes a distinct key where the number of rows is
+/// known ahead, up to twice as many where it is not.
 #[derive(Default)]
 pub struct KeySet {
     distinct: Distinct,
@@ -320,7 +337,14 @@ impl KeySet {
 
     /// Adds the next row; `None` is a row without a key.
     pub fn push(&mut self, element: Option<Element>) -> Result<(), TooManyRows> {
-        self.push_all(&[element])
+        if self.rows.len() >= NONE as usize {
+            return Err(TooManyRows);
+        }
+        let of = [self.rows.len() as u64, self.expected];
+        let number = element.map(|element| self.distinct.number_one(&element, of));
+        self.without_key += u64::from(number.is_none());
+        self.rows.push(number.unwrap_or(NONE));
+        Ok(())
     }
 
     /// Adds the next rows, as [`push`](Self::push) does: the more at once, the faster.

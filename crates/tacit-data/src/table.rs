@@ -136,9 +136,11 @@ impl Source {
             }
             Source::Columns(source) => {
                 let mut pass = Passing::default();
-                let tally = source.each_key(progress, |element| {
-                    pass.add(element.as_ref());
-                    visit(element.as_ref())
+                let tally = source.each_key(progress, |elements| {
+                    elements.iter().try_for_each(|element| {
+                        pass.add(element.as_ref());
+                        visit(element.as_ref())
+                    })
                 })?;
                 Ok(Pass { tally, ..pass.end() })
             }

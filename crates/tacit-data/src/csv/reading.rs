@@ -1,10 +1,16 @@
-//! The keys of a CSV file, row after row.
+//! The keys of a CSV file, and its rows once more: one after another, or in pieces where there are workers.
 
-use super::{EmptyKeys, Source};
+use super::rows::Rows;
+use super::{EmptyKeys, Source, pieces};
 use crate::batch::Batch;
 use crate::fault::{Error, Result};
-use crate::keys::Tally;
-use crate::records::{Element, KeyHasher, KeySet};
+use crate::keys::{LOOKED_AT, Tally};
+use crate::records::{Element, KeyHasher, KeySet, Shown};
+use std::ops::Range;
+use zeroize::Zeroizing;
+
+/// Takes the elements of some rows, in order; nothing where a row has no key.
+pub(super) type Visit<'v, E> = dyn FnMut(&[Option<Element>]) -> std::result::Result<(), E> + 'v;
 
 impl Source {
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
@@ -27,10 +33,44 @@ impl Source {
         mut progress: impl FnMut(u64),
         mut visit: impl FnMut(&[Option<Element>]) -> std::result::Result<(), E>,
     ) -> std::result::Result<Tally, E> {
-        let mut rows = self.data()?;
-        let mut batch = Batch::of(KeyHasher::of(&self.spec));
+        let (mut rows, hasher) = (self.data()?, KeyHasher::of(&self.spec));
+        // A piece knows nothing of what is kept of the first rows, nor of quotes that an escape makes text.
+        let is_plain = self.options.escape.is_none() && self.spec.shown == Shown::default();
+        let mut tally;
+        if !(is_plain && pieces::is_worth(self.bytes())) {
+            tally = self.each_in_turn(&mut rows, u64::MAX, hasher, &mut progress, &mut visit)?;
+        } else {
+            tally = self.each_in_turn(&mut rows, LOOKED_AT, hasher, &mut progress, &mut visit)?;
+            let read = |rows: &mut Rows<'_>| self.elements(rows).ok().flatten();
+            let mut take = |(elements, of_piece): (Elements, Tally), _: &[u8]| {
+                progress(self.input.done());
+                tally.absorb(of_piece);
+                visit(&elements)
+            };
+            rows = self.in_pieces(rows, &read, &mut take)?;
+            let hasher = KeyHasher::of(&self.spec).behind_first();
+            let behind = self.each_in_turn(&mut rows, u64::MAX, hasher, &mut progress, &mut visit)?;
+            tally.absorb(behind);
+        }
+        tally.longest = rows.longest();
+        progress(self.bytes());
+        Ok(tally)
+    }
+
+    /// The same of the next `most` rows, without pieces.
+    fn each_in_turn<E: From<Error>>(
+        &self,
+        rows: &mut Rows<'_>,
+        most: u64,
+        hasher: KeyHasher,
+        progress: &mut dyn FnMut(u64),
+        visit: &mut Visit<'_, E>,
+    ) -> std::result::Result<Tally, E> {
+        let mut batch = Batch::of(hasher);
+        let mut read = 0;
         progress(self.input.done());
-        while rows.next()? {
+        while read < most && rows.next()? {
+            read += 1;
             let has_key = batch.add(self.key_columns.iter().map(|&column| rows.field(column)));
             if !has_key && self.options.empty_keys == EmptyKeys::Refuse {
                 let (path, line) = (self.path().to_owned(), rows.line());
@@ -38,13 +78,62 @@ impl Source {
             }
             if batch.is_full() {
                 progress(self.input.done());
-                batch.hash(&mut visit)?;
+                batch.hash(&mut *visit)?;
             }
         }
-        batch.hash(&mut visit)?;
-        let mut tally = batch.into_tally();
-        tally.longest = rows.longest();
-        progress(self.bytes());
-        Ok(tally)
+        batch.hash(visit)?;
+        Ok(batch.into_tally())
+    }
+
+    /// The elements of all rows, which stand behind the first ones; `None` where one has no key and must have one.
+    fn elements(&self, rows: &mut Rows<'_>) -> Result<Option<(Elements, Tally)>> {
+        let mut elements = Zeroizing::new(Vec::new());
+        let mut batch = Batch::of(KeyHasher::of(&self.spec).behind_first());
+        while rows.next()? {
+            let has_key = batch.add(self.key_columns.iter().map(|&column| rows.field(column)));
+            if !has_key && self.options.empty_keys == EmptyKeys::Refuse {
+                return Ok(None);
+            }
+            if batch.is_full() {
+                batch.hash(|hashed| elements.extend_from_slice(hashed));
+            }
+        }
+        batch.hash(|hashed| elements.extend_from_slice(hashed));
+        Ok(Some((elements, batch.into_tally())))
+    }
+
+    /// Hands the rows that `wanted` says of their numbers to `visit`, as they are written.
+    pub(super) fn each_written(
+        &self,
+        mut wanted: impl FnMut(u64) -> Result<bool>,
+        mut visit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut number, mut rows) = (0, self.data()?);
+        let mut each = |row: &[u8]| {
+            number += 1;
+            if wanted(number - 1)? { visit(row) } else { Ok(()) }
+        };
+        if self.options.escape.is_none() && pieces::is_worth(self.bytes()) {
+            let read = |rows: &mut Rows<'_>| {
+                rows.take_as_written();
+                let mut places = Vec::new();
+                while rows.next().ok()? {
+                    places.push(rows.place());
+                }
+                Some(places)
+            };
+            let mut take = |places: Vec<Range<usize>>, bytes: &[u8]| {
+                places.into_iter().try_for_each(|place| each(&bytes[place]))
+            };
+            rows = self.in_pieces(rows, &read, &mut take)?;
+        }
+        rows.take_as_written();
+        while rows.next()? {
+            each(rows.written())?;
+        }
+        Ok(())
     }
 }
+
+/// The elements of some rows.
+type Elements = Zeroizing<Vec<Option<Element>>>;

@@ -43,6 +43,17 @@ pub(super) struct Rows<'a> {
     longest: Longest,
 }
 
+/// How far a reading came.
+#[derive(Clone, Copy)]
+pub(super) struct Reached {
+    /// The line where the next row starts, from 1.
+    pub line: u64,
+    /// Fields of each row.
+    pub width: Option<usize>,
+    /// What was seen of enclosed cells.
+    pub longest: Longest,
+}
+
 /// What is behind what has been read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
@@ -85,10 +96,43 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The rows that follow as they are [`written`](Self::written), without their fields: of a file whose fields
-    /// were read before.
-    pub(super) fn as_written(self) -> Self {
-        Rows { is_whole: true, ..self }
+    /// The rows of a text that begins where a row does, and of nothing behind it.
+    pub(super) fn of_text(input: &'a Input, text: String, marks: Marks, most: MaxRow) -> Self {
+        Rows { text, rest: Rest::Nothing, ..Rows::new(input, Box::new(std::io::empty()), marks, most) }
+    }
+
+    /// The text that [`of_text`](Self::of_text) was given.
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Ends reading here: what was read and is no row yet, and the stream behind it; the rows themselves where
+    /// there is nothing more to read.
+    pub(super) fn into_rest(self) -> std::result::Result<(Vec<u8>, Box<dyn BufRead>), Self> {
+        if self.rest != Rest::Unknown {
+            return Err(self);
+        }
+        let mut bytes = self.text.into_bytes();
+        bytes.drain(..self.at);
+        bytes.extend_from_slice(&self.torn);
+        Ok((bytes, self.stream))
+    }
+
+    /// Where the rows behind those that were read stand.
+    pub(super) fn reached(&self) -> Reached {
+        Reached { line: self.line, width: self.width, longest: self.longest }
+    }
+
+    /// The same rows, behind others.
+    pub(super) fn behind(self, reached: Reached) -> Self {
+        let Reached { line, width, longest } = reached;
+        Rows { line, width, longest, ..self }
+    }
+
+    /// From here on rows are taken as they are [`written`](Self::written), without their fields: of a file whose
+    /// fields were read before.
+    pub(super) fn take_as_written(&mut self) {
+        self.is_whole = true;
     }
 
     /// Goes on to the next row; `false` if there is none. Errors: what cannot be read, is not UTF-8, or has
@@ -166,6 +210,11 @@ impl<'a> Rows<'a> {
     /// The longest enclosed cell so far, and the one of the most lines.
     pub(super) fn longest(&self) -> Longest {
         self.longest
+    }
+
+    /// Where in the text the row stands, with its line's end if it has one.
+    pub(super) fn place(&self) -> Range<usize> {
+        self.row.place.clone()
     }
 
     /// The row as it is written, with its line's end if it has one.

@@ -5,5 +5,6 @@ mod damaged;
 mod dialects;
 mod faithful;
 mod keys;
+mod pieces;
 mod records;
 mod values;
