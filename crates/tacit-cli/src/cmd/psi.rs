@@ -15,6 +15,7 @@ use crate::cmd::eval::{self, AggregateArg};
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tacit::crypto::workers;
 use tacit::data::table::Source;
 use tacit::job::Ran;
 use tacit::job::eval::layout::{Inputs, Layout};
@@ -243,6 +244,10 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    workers::limited(args.peer.workers(), || intersect(args, context))
+}
+
+fn intersect(args: Args, context: &Context) -> Result<()> {
     if args.output.is_some() && args.result == Gets::Peer {
         let what = "has nothing to hold with --result peer; leave one of the two out".into();
         return Err(Error::Parameter { name: "output", what });
