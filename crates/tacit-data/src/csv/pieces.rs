@@ -13,11 +13,13 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use tacit_crypto::workers;
 
 /// Bytes of a piece, about.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 18;
+/// Bytes of a file that is cut, at least.
+const WORTH: u64 = 1 << 20;
 
 /// Whether a file of so many bytes is worth cutting.
 pub(super) fn is_worth(bytes: u64) -> bool {
-    bytes >= PIECE as u64 && workers::count() > 1
+    bytes >= WORTH && workers::count() > 1
 }
 
 /// Cuts a stream into pieces.
