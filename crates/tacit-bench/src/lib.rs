@@ -174,6 +174,9 @@ pub struct Common {
     /// The protocol's parameters in a word.
     #[arg(skip)]
     variant: String,
+    /// Whether each party's threads are its own affair, and share one connection.
+    #[arg(skip)]
+    one_connection: bool,
 }
 
 /// What is measured, for the report.
@@ -258,7 +261,8 @@ impl Common {
     fn session(&self, session: Session, keys: &Path, own: &str, peer: &str) -> Result<Session> {
         // A copy that fails before it connects is not waited for longer than this.
         let limits = Limits { accept: Some(Duration::from_secs(30)), ..Limits::default() };
-        let session = session.threads(self.threads.into()).link(self.link).limits(limits);
+        let connections = if self.one_connection { 1 } else { self.threads };
+        let session = session.threads(connections.into()).link(self.link).limits(limits);
         if self.tls {
             session.keys(&keys.join(own), &keys.join(peer).with_extension("pub"))
         } else {

@@ -6,7 +6,7 @@ mod tags;
 use super::measure::{Runs, by_lane, measure_phases};
 use super::{Common, Subject};
 use crate::Context;
-use tacit::crypto::{Block, Prg};
+use tacit::crypto::{Block, Prg, workers};
 use tacit::job::psi::{Job, Protocol};
 use tacit::net::{Agreement, Channel};
 use tacit::psi::circuit::{self, Aggregate, Column, Of};
@@ -80,11 +80,11 @@ impl Reveal {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
-    if args.common.threads != 1 {
-        return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));
-    }
     let name = args.protocol.as_str();
     let vole = match name {
+        oprf::NAME if args.common.threads != 1 => {
+            return Err(Error::Usage("queries run in one thread; leave --threads out".into()));
+        }
         oprf::NAME => return tags::run(args, context),
         "auto" if args.reveal != Reveal::Rows => true,
         "auto" => {
@@ -103,6 +103,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
             )));
         }
     };
+    if args.common.threads != 1 && !vole {
+        return Err(Error::Usage("paxos runs in one thread; leave --threads out, or take vole".into()));
+    }
     let security = args.security.into();
     let malicious = security == tacit::Security::Malicious;
     if args.reveal == Reveal::Shares && malicious {
@@ -145,6 +148,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let party = Party::new(&args, receives, vole)?;
     let repeat = args.common.repeat.into();
     let mut common = args.common.clone();
+    common.one_connection = true;
     common.variant = args.base_ot.as_ref().map_or_else(String::new, |name| format!("base {name}"));
     common.run(context, &subject, Agreement::new("bench", "party", "party"), |channels| {
         measure_phases(
@@ -169,7 +173,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
                         inputs();
                     }
                 };
-                party.once(channel, prg, &options, &mut told)
+                let threads = args.common.threads.into();
+                workers::limited(threads, || party.once(channel, prg, &options, &mut told))
             },
         )
     })

@@ -22,6 +22,8 @@ pub mod block;
 #[cfg(feature = "std")]
 pub mod commit;
 #[cfg(feature = "std")]
+mod digests;
+#[cfg(feature = "std")]
 pub mod fence;
 #[cfg(feature = "std")]
 pub mod field;
@@ -52,10 +54,14 @@ pub mod text;
 pub mod transcript;
 #[cfg(feature = "std")]
 pub mod transpose;
+#[cfg(feature = "std")]
+pub mod workers;
 
 #[cfg(feature = "std")]
 pub use bits::BitVec;
 pub use block::{Block, hex};
+#[cfg(feature = "std")]
+pub use digests::Digests;
 #[cfg(feature = "std")]
 pub use indices::Indices;
 #[cfg(feature = "std")]

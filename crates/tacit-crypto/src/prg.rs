@@ -40,6 +40,11 @@ impl Prg {
         self.counter = self.counter.wrapping_add(out.len() as u64);
     }
 
+    /// Leaves out the next `count` blocks of the stream.
+    pub fn skip(&mut self, count: usize) {
+        self.counter = self.counter.wrapping_add(count as u64);
+    }
+
     /// XORs the next blocks of the stream into `out`.
     pub fn xor_blocks(&mut self, out: &mut [Block]) {
         simd::aes::counter_xor(Backend::active(), self.cipher.round_keys(), self.counter, out);

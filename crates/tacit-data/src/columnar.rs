@@ -8,6 +8,7 @@
 //! type.
 
 mod dictionaries;
+mod elements;
 mod stored;
 mod words;
 mod write;
@@ -236,18 +237,18 @@ impl Source {
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
     pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
-        let tally = self.each_key(progress, |element| {
-            keys.push(element).map_err(|full| Error::full(self.path(), full))
+        let tally = self.each_key(progress, |elements| {
+            keys.push_all(elements).map_err(|full| Error::full(self.path(), full))
         })?;
         keys.set_tally(tally);
         Ok(keys)
     }
 
-    /// Tells the element of every row to `visit`, nothing where it has no key.
+    /// Tells the elements of all rows to `visit`, some at a time and in order, nothing where there is no key.
     pub(crate) fn each_key<E: From<Error>>(
         &self,
         mut progress: impl FnMut(u64),
-        mut visit: impl FnMut(Option<Element>) -> std::result::Result<(), E>,
+        mut visit: impl FnMut(&[Option<Element>]) -> std::result::Result<(), E>,
     ) -> std::result::Result<Tally, E> {
         let mut row = 0u64;
         let mut wanted = self.key_columns.clone();
@@ -258,13 +259,14 @@ impl Source {
         let mut hasher = KeyHasher::of(&self.spec);
         for batch in self.batches(Some(wanted.clone()))? {
             let batch = batch.map_err(|error| self.failed(error))?;
-            for element in self.elements(&mut hasher, &batch, &places, row)? {
-                row += 1;
-                if element.is_none() && self.empty_keys == EmptyKeys::Refuse {
-                    return Err(Error::EmptyKeyInRow { path: self.input.path().to_owned(), row }.into());
-                }
-                visit(element)?;
+            let elements = self.elements(&mut hasher, &batch, &places, row)?;
+            let empty = elements.iter().position(Option::is_none);
+            if let Some(at) = empty.filter(|_| self.empty_keys == EmptyKeys::Refuse) {
+                let (path, row) = (self.input.path().to_owned(), row + at as u64 + 1);
+                return Err(Error::EmptyKeyInRow { path, row }.into());
             }
+            row += elements.len() as u64;
+            visit(&elements)?;
             progress(self.input.done().min(self.bytes()));
         }
         progress(self.bytes());
@@ -475,8 +477,7 @@ impl Source {
                 None => Err(self.changed()),
             })
             .collect::<Result<_>>()?;
-        let hash = |row| hasher.hash(texts.iter().map(|texts| texts.get(row)));
-        fenced(|| (0..batch.num_rows()).map(hash).collect())
+        fenced(|| elements::of_rows(&self.spec, hasher, &texts, batch.num_rows(), before))
             .map_err(|panicked| self.damaged(&gave_up(&panicked)))
     }
 

@@ -110,11 +110,10 @@ pub(crate) fn without_text(data: &DataType) -> Option<&'static str> {
     }
 }
 
-/// Writes the rows that `wanted` says of their number and element to `output`, a file of columns
-/// called `target`. Returns the number of rows.
+/// Writes the rows that `wanted` says of their numbers to `output`, a file of columns called `target`. Returns the number of rows.
 pub(crate) fn to_columns(
     source: &csv::Source,
-    wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+    wanted: impl FnMut(u64) -> Result<bool>,
     format: Format,
     target: &Path,
     output: &mut (impl Write + Send),

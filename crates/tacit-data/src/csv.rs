@@ -1,8 +1,8 @@
 //! Tables in CSV files: reading keys or columns, writing the matching rows, or every row with more columns.
 //!
 //! A file is read twice: once for its keys, and after the intersection once more to copy the rows that
-//! matched. Rows are never held in memory, so ten million of them cost what [`KeySet`] costs. The second pass
-//! hashes the keys again and refuses a file that changed in between. The output holds the matching rows of
+//! matched, by their numbers. Rows are never held in memory, so ten million of them cost what [`KeySet`] costs.
+//! Both passes hash the file's bytes, and a file that changed in between is refused. The output holds the matching rows of
 //! this party's own file, byte for byte as they were written there, in the file's order, every duplicate
 //! included. A writer that has got an error holds a part of it: who wants it whole or not at all writes
 //! beside its place first.
@@ -15,6 +15,8 @@
 //! has as many fields. A line `sep=;` in front of it names the separator, and goes. A file may be packed, and it
 //! may be a stream: see [`input`](crate::input).
 
+mod pieces;
+mod reading;
 mod rows;
 mod stream;
 
@@ -22,9 +24,8 @@ use crate::behind::Behind;
 pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
-use crate::keys::Tally;
 use crate::kind;
-use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
+use crate::records::{KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -263,73 +264,38 @@ impl Source {
         &self.input
     }
 
-    /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
-    pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
-        let mut keys = KeySet::new();
-        let tally = self.each_key(progress, |element| {
-            keys.push(element).map_err(|full| Error::full(self.path(), full))
-        })?;
-        keys.set_tally(tally);
-        Ok(keys)
-    }
-
-    /// Tells the element of every row to `visit`, nothing where it has no key.
-    pub(crate) fn each_key<E: From<Error>>(
-        &self,
-        mut progress: impl FnMut(u64),
-        mut visit: impl FnMut(Option<Element>) -> std::result::Result<(), E>,
-    ) -> std::result::Result<Tally, E> {
-        let mut number = 0u64;
-        let tally = self.each_row(|rows, element| {
-            if element.is_none() && self.options.empty_keys == EmptyKeys::Refuse {
-                let (path, line) = (self.path().to_owned(), rows.line());
-                return Err(Error::EmptyKey { path, line }.into());
-            }
-            if number.is_multiple_of(8192) {
-                progress(self.input.done());
-            }
-            number += 1;
-            visit(element)
-        })?;
-        progress(self.bytes());
-        Ok(tally)
-    }
-
-    /// Copies the rows that `wanted` says of their number and element to `output`, which is called `target`,
-    /// under the header. Returns the number of rows.
+    /// Copies the rows that `wanted` says of their numbers to `output`, which is called `target`, under the header.
+    /// Returns the number of rows.
     pub(crate) fn write_wanted(
         &self,
-        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        wanted: impl FnMut(u64) -> Result<bool>,
         target: &Path,
         output: &mut impl Write,
     ) -> Result<u64> {
         let mut writer = TableWriter::new(target, output, self)?;
         self.write_header(&[], &mut writer)?;
-        let (mut number, mut written) = (0, 0);
-        self.each_row(|rows, element| {
-            if wanted(number, element.as_ref())? {
-                writer.write(rows.written())?;
-                written += 1;
-            }
-            number += 1;
-            Ok::<_, Error>(())
+        let mut written = 0;
+        self.each_written(wanted, |row| {
+            written += 1;
+            writer.write(row)
         })?;
         writer.finish()?;
         Ok(written)
     }
 
-    /// Hands the fields of the rows that `wanted` says of their number and element to `visit`.
+    /// Hands the fields of the rows that `wanted` says of their numbers to `visit`.
     pub(crate) fn each_wanted(
         &self,
-        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        mut wanted: impl FnMut(u64) -> Result<bool>,
         mut visit: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>,
     ) -> Result<()> {
-        let mut number = 0;
-        self.each_row(|rows, element| {
-            let chosen = wanted(number, element.as_ref())?;
+        let (mut number, mut rows) = (0, self.data()?);
+        while rows.next()? {
+            if wanted(number)? {
+                visit(&mut rows.fields())?;
+            }
             number += 1;
-            if chosen { visit(&mut rows.fields()) } else { Ok(()) }
-        })?;
+        }
         Ok(())
     }
 
@@ -418,11 +384,11 @@ impl Source {
         writer.finish()
     }
 
-    /// Copies the rows of whose number and element `element` gives one, or all of a left join, to `output`, which
-    /// is called `target`, with what `behind` has for it. Returns the number of rows written.
+    /// Copies the rows of whose number `element` gives an element, or all of a left join, to `output`, which is
+    /// called `target`, with what `behind` has for it. Returns the number of rows written.
     pub(crate) fn write_joined(
         &self,
-        mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+        mut element: impl FnMut(u64) -> Result<Option<usize>>,
         behind: &Behind<'_, '_>,
         target: &Path,
         output: &mut impl Write,
@@ -430,16 +396,17 @@ impl Source {
         let mut writer = TableWriter::new(target, output, self)?;
         self.write_header(&behind.named(self.columns()), &mut writer)?;
         let (mut number, mut written) = (0, 0);
-        self.each_row(|rows, found| {
-            let at = element(number, found.as_ref())?;
-            number += 1;
-            behind.each(at, |cells| {
+        let mut rows = self.data()?;
+        rows.take_as_written();
+        while rows.next()? {
+            behind.each(element(number)?, |cells| {
                 let emptied = writer.extended(rows.written(), cells.iter().copied())?;
                 behind.emptied.set(behind.emptied.get() + emptied);
                 written += 1;
                 Ok(())
-            })
-        })?;
+            })?;
+            number += 1;
+        }
         writer.finish()?;
         Ok(written)
     }
@@ -486,30 +453,24 @@ impl Source {
         places: &[usize],
         mut visit: impl FnMut(usize, u64, &[&str]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        // A row that stands elsewhere than before would give its cells as another's.
-        let mut again = keys.again();
-        self.each_row(|row, element| {
-            let at = again.element(element.as_ref()).map_err(|_| self.changed())?;
-            let Some(at) = at else { return Ok(()) };
-            let cells: Vec<&str> = places.iter().map(|&place| row.field(place)).collect();
-            visit(at, row.line(), &cells)
-        })?;
-        if again.is_whole() { Ok(()) } else { Err(self.changed().into()) }
+        let (mut number, mut rows) = (0, self.data()?);
+        while rows.next()? {
+            if number >= keys.rows() {
+                return Err(self.changed().into());
+            }
+            if let Some(at) = keys.element_of(number) {
+                let cells: Vec<&str> = places.iter().map(|&place| rows.field(place)).collect();
+                visit(at, rows.line(), &cells)?;
+            }
+            number += 1;
+        }
+        // A row that stands elsewhere than before would have given its cells as another's.
+        Ok(self.check_unchanged(keys.file())?)
     }
 
-    fn each_row<E: From<Error>>(
-        &self,
-        mut visit: impl FnMut(&Rows<'_>, Option<Element>) -> std::result::Result<(), E>,
-    ) -> std::result::Result<Tally, E> {
-        let mut rows = self.data()?;
-        let mut hasher = KeyHasher::of(&self.spec);
-        while rows.next()? {
-            let element = hasher.hash(self.key_columns.iter().map(|&column| rows.field(column)));
-            visit(&rows, element)?;
-        }
-        let mut tally = hasher.take_tally();
-        tally.longest = rows.longest();
-        Ok(tally)
+    /// Refuses the file if what was read of it last is not what `before` is the digest of.
+    pub(crate) fn check_unchanged(&self, before: Option<[u8; 32]>) -> Result<()> {
+        if before.is_some() && self.input.last_read() == before { Ok(()) } else { Err(self.changed()) }
     }
 
     /// The rows behind the header.
@@ -528,8 +489,12 @@ impl Source {
     /// Every row, the header among them.
     fn rows(&self) -> Result<Rows<'_>> {
         let (text, start) = stream::open(&self.input, &self.options)?;
-        let marks = Marks::of(&self.options, self.form.delimiter);
-        Ok(Rows::new(&self.input, Box::new(text), marks, &self.options, start.line))
+        Ok(Rows::new(&self.input, Box::new(text), self.marks(), &self.options, start.line))
+    }
+
+    /// What separates and encloses fields.
+    fn marks(&self) -> Marks {
+        Marks::of(&self.options, self.form.delimiter)
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.
@@ -640,6 +605,9 @@ impl<'a, W: Write> TableWriter<'a, W> {
 
     /// A row as it stood in its file, of which the last one may have no end.
     fn write(&mut self, row: &[u8]) -> Result<()> {
+        if row.ends_with(b"\n") {
+            return self.put(row);
+        }
         let (body, end) = self.ended(row);
         self.put(body)?;
         self.put(end)

@@ -12,6 +12,7 @@ use crate::kept::{Kept, mask};
 use crate::object::Object;
 use crate::pinned::{self, Pinned};
 use crate::place::{self, Place as Lead};
+use crate::reread::LastRead;
 use crate::zipped::Member;
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
@@ -132,6 +133,7 @@ pub struct Input {
     member: Option<Member>,
     bytes: u64,
     done: Arc<AtomicU64>,
+    last_read: LastRead,
     /// Of what a database answered, or of the file that columns were made of, in place of the bytes that we keep.
     answer: Option<[u8; 32]>,
     /// Whether columns were made of JSON lines.
@@ -166,6 +168,7 @@ impl Input {
             member: None,
             bytes,
             done: Arc::default(),
+            last_read: LastRead::default(),
             answer,
             is_json: false,
         };
@@ -229,6 +232,7 @@ impl Input {
             packing: Packing::Plain,
             member: None,
             done: Arc::default(),
+            last_read: LastRead::default(),
             answer: Some(digest),
             is_json: true,
         }
@@ -306,6 +310,12 @@ impl Input {
         self.done.load(Ordering::Relaxed)
     }
 
+    /// The BLAKE3 hash of the bytes that the last [`reader`](Self::reader) read, as they are packed, if it has
+    /// come to their end.
+    pub fn last_read(&self) -> Option<[u8; 32]> {
+        self.last_read.digest()
+    }
+
     /// Its bytes as it is packed, from the start.
     fn as_stored(&self) -> Result<Box<dyn Read>> {
         Ok(match &self.place {
@@ -332,9 +342,10 @@ impl Input {
         self.done.store(0, Ordering::Relaxed);
         if let Some(member) = self.member {
             let inner = member.unpack(self.stored()?, BUFFER).map_err(|error| self.unreadable(error))?;
-            return Ok(Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "zip" })));
+            let inner = self.last_read.of(Unpacked { inner, packing: "zip" });
+            return Ok(Box::new(BufReader::with_capacity(BUFFER, inner)));
         }
-        let stored = self.as_stored()?;
+        let stored = self.last_read.of(self.as_stored()?);
         let stored = BufReader::with_capacity(BUFFER, Counted { inner: stored, done: self.done.clone() });
         Ok(match self.packing {
             Packing::Plain | Packing::Zip => Box::new(stored),

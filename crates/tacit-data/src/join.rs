@@ -102,7 +102,7 @@ pub(crate) fn columns(
 /// Writes the rows of a CSV file to `output`, a file of columns called `target`, as [`columns`] does.
 pub(crate) fn csv_to_columns(
     source: &csv::Source,
-    mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+    mut element: impl FnMut(u64) -> Result<Option<usize>>,
     behind: &Behind<'_, '_>,
     format: Format,
     target: &Path,
@@ -120,8 +120,8 @@ pub(crate) fn csv_to_columns(
     };
     let (mut waiting, mut written) = (0, 0);
     let chosen = std::cell::Cell::new(None);
-    let choose = |row: u64, found: Option<&Element>| {
-        let at = element(row, found)?;
+    let choose = |row: u64| {
+        let at = element(row)?;
         chosen.set(at);
         Ok(behind.goes_out(at))
     };

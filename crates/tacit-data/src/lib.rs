@@ -10,6 +10,7 @@
 //! - [`npz`]: NumPy archives, written as a stream.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod behind;
 mod bounds;
 pub use behind::{Written, named};
@@ -18,6 +19,7 @@ mod convert;
 pub mod csv;
 #[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
 mod database;
+mod distinct;
 mod encoding;
 mod fault;
 pub mod generate;
@@ -38,6 +40,7 @@ pub mod place;
 #[cfg(any(feature = "postgres", feature = "s3"))]
 mod profile;
 pub mod records;
+mod reread;
 pub mod table;
 pub mod values;
 mod zipped;

@@ -17,11 +17,13 @@
 //! That is the type `text`; [`crate::keys`] has the others. A row of whose key any part is empty after
 //! normalisation, or refused by its type, has no key: it matches nothing, and it is counted.
 
+use crate::distinct::Distinct;
 pub use crate::keys::Normalisation;
-use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
+use crate::keys::{KeyType, LOOKED_AT, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
 use crate::machine::available_memory;
 use std::sync::LazyLock;
-use zeroize::{Zeroize, Zeroizing};
+use tacit_crypto::hash;
+use zeroize::Zeroize;
 
 /// The hash of a normalised key.
 pub type Element = [u8; 32];
@@ -157,6 +159,16 @@ pub(crate) fn is_null(nulls: &[String], cell: &str) -> bool {
     !nulls.is_empty() && nulls.iter().any(|null| null == cell.trim())
 }
 
+/// The element of an encoded key.
+pub(crate) fn digest(encoded: &[u8]) -> Element {
+    *blake3::keyed_hash(&RECORD_KEY, encoded).as_bytes()
+}
+
+/// The elements of encoded keys of `len` bytes, at most 64, with zeros behind them.
+pub(crate) fn digests(len: usize, encoded: &[[u8; 64]], out: &mut [Element]) {
+    hash::blake3_keyed(&RECORD_KEY, len, encoded, out);
+}
+
 /// Turns rows' key parts into elements, reusing its buffers, and counts what it refuses.
 pub struct KeyHasher {
     normalisation: Normalisation,
@@ -165,6 +177,8 @@ pub struct KeyHasher {
     shown: Shown,
     tally: Tally,
     row: u64,
+    /// Rows in front of its own.
+    before: u64,
     encoded: Vec<u8>,
     text: String,
 }
@@ -184,14 +198,27 @@ impl KeyHasher {
             shown: spec.shown,
             tally: Tally::default(),
             row: 0,
+            before: 0,
             encoded: Vec::new(),
             text: String::new(),
         }
     }
 
+    /// The same for rows behind the first ones, which alone are looked at.
+    pub(crate) fn behind_first(mut self) -> Self {
+        self.row = LOOKED_AT;
+        self.before = LOOKED_AT;
+        self
+    }
+
     /// The element of a row with these key parts, or `None` when a part is empty after normalisation or
     /// refused.
     pub fn hash<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<Element> {
+        self.encode(parts).map(digest)
+    }
+
+    /// What [`hash`](Self::hash) takes the digest of.
+    pub(crate) fn encode<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
         self.row += 1;
         self.encoded.clear();
         let (mut forms, mut words) = (Vec::new(), Vec::new());
@@ -224,7 +251,7 @@ impl KeyHasher {
         if !forms.is_empty() {
             self.tally.forms.push(forms);
         }
-        Some(*blake3::keyed_hash(&RECORD_KEY, &self.encoded).as_bytes())
+        Some(&self.encoded)
     }
 
     /// Counts a row whose part `part` is refused.
@@ -235,9 +262,15 @@ impl KeyHasher {
         }
     }
 
+    /// Counts what another hasher has counted of rows behind the first ones.
+    pub(crate) fn absorb(&mut self, behind: Tally) {
+        self.row += behind.rows;
+        self.tally.absorb(behind);
+    }
+
     /// What was refused so far; counting begins anew.
     pub fn take_tally(&mut self) -> Tally {
-        self.tally.rows = self.row;
+        self.tally.rows = self.row - self.before;
         std::mem::take(&mut self.tally)
     }
 }
@@ -268,24 +301,29 @@ pub enum Full {
 
 /// The distinct keys of a table, and which row has which.
 ///
-/// Costs about 32 bytes a distinct key, 4 bytes a row and up to 16 bytes a distinct key for the index.
+/// Costs 32 bytes a distinct key, 4 bytes a row, and for the index 11 bytes a distinct key where the number of rows is
+/// known ahead, up to twice as many where it is not.
 pub struct KeySet {
-    elements: Zeroizing<Vec<Element>>,
+    distinct: Distinct,
     rows: Vec<u32>,
-    index: Vec<u32>,
     without_key: u64,
     tally: Tally,
+    /// Rows that there will be, about.
+    expected: u64,
+    /// What the file that the rows were read from held.
+    file: Option<[u8; 32]>,
     available: Available,
 }
 
 impl Default for KeySet {
     fn default() -> Self {
         KeySet {
-            elements: Zeroizing::default(),
+            distinct: Distinct::default(),
             rows: Vec::new(),
-            index: Vec::new(),
             without_key: 0,
             tally: Tally::default(),
+            expected: 0,
+            file: None,
             available: available_memory,
         }
     }
@@ -327,29 +365,48 @@ impl KeySet {
         if self.rows.len() >= NONE as usize {
             return Err(Full::Rows);
         }
-        if self.rows.len() == self.rows.capacity() || self.elements.len() == self.elements.capacity() {
-            self.make_room()?;
-        }
-        let Some(element) = element else {
-            self.without_key += 1;
-            self.rows.push(NONE);
-            return Ok(());
-        };
-        if self.elements.len() * 2 >= self.index.len() {
-            self.grow()?;
-        }
-        let slot = self.slot(&element);
-        if self.index[slot] == NONE {
-            self.index[slot] = self.elements.len() as u32;
-            self.elements.push(element);
-        }
-        self.rows.push(self.index[slot]);
+        self.make_room(1)?;
+        let of = [self.rows.len() as u64, self.expected];
+        let number = element.map(|element| self.distinct.number_one(&element, of));
+        self.without_key += u64::from(number.is_none());
+        self.rows.push(number.unwrap_or(NONE));
         Ok(())
+    }
+
+    /// Adds the next rows, as [`push`](Self::push) does: the more at once, the faster.
+    pub fn push_all(&mut self, elements: &[Option<Element>]) -> Result<(), Full> {
+        if elements.len() > NONE as usize - self.rows.len() {
+            return Err(Full::Rows);
+        }
+        self.make_room(elements.len())?;
+        let seen = self.rows.len() as u64;
+        let KeySet { distinct, rows, without_key, expected, .. } = self;
+        distinct.number(elements, [seen, *expected], |number| {
+            *without_key += u64::from(number.is_none());
+            rows.push(number.unwrap_or(NONE));
+        });
+        Ok(())
+    }
+
+    /// So many rows will come, about: room is made for them at once.
+    pub(crate) fn expect(&mut self, rows: u64) {
+        self.expected = rows;
+    }
+
+    /// The rows were read from a file that held this, by the digest of one reading; see
+    /// [`Input::last_read`](crate::input::Input::last_read).
+    pub(crate) fn set_file(&mut self, file: Option<[u8; 32]>) {
+        self.file = file;
+    }
+
+    /// What the file that the rows were read from held, if that is known.
+    pub(crate) fn file(&self) -> Option<[u8; 32]> {
+        self.file
     }
 
     /// The distinct elements, in the order of their first rows: what goes into the intersection.
     pub fn elements(&self) -> &[Element] {
-        &self.elements
+        self.distinct.digests()
     }
 
     /// Rows read.
@@ -374,7 +431,7 @@ impl KeySet {
 
     /// Rows whose key an earlier row has already.
     pub fn duplicate_rows(&self) -> u64 {
-        self.rows() - self.without_key - self.elements.len() as u64
+        self.rows() - self.without_key - self.elements().len() as u64
     }
 
     /// The element of row `row`, as an index into [`elements`](Self::elements).
@@ -383,46 +440,22 @@ impl KeySet {
         self.rows.get(row).filter(|element| **element != NONE).map(|element| *element as usize)
     }
 
-    /// Where `element` is in the index, or the empty slot where it belongs. Elements are hashes of this
-    /// party's own keys, so their first bytes spread well.
-    fn slot(&self, element: &Element) -> usize {
-        let mask = self.index.len() - 1;
-        let mut slot = u64::from_le_bytes(*element.first_chunk().unwrap_or(&[0; 8])) as usize & mask;
-        loop {
-            match self.index[slot] {
-                NONE => return slot,
-                at if self.elements[at as usize] == *element => return slot,
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    /// Makes room for more rows and elements. A process that the system refuses memory ends, so that what is
+    /// Makes room for `more` rows and elements. A process that the system refuses memory ends, so that what is
     /// needed is asked for before it is.
-    fn make_room(&mut self) -> Result<(), Full> {
+    fn make_room(&mut self, more: usize) -> Result<(), Full> {
         let (full, available) = (Full::Memory { rows: self.rows() }, self.available);
-        if self.rows.len() == self.rows.capacity() {
+        while self.rows.capacity() - self.rows.len() < more {
             room(&mut self.rows, available).ok_or(full)?;
         }
-        if self.elements.len() == self.elements.capacity() {
-            room(&mut self.elements, available).ok_or(full)?;
+        let seen = self.rows.len() as u64;
+        // Where there is no room for all that is expected there may be for what is there.
+        for expected in [self.expected, 0] {
+            if has(available, self.distinct.growth(more, [seen, expected])) {
+                self.distinct.make_room(more, [seen, expected]);
+                return Ok(());
+            }
         }
-        Ok(())
-    }
-
-    fn grow(&mut self) -> Result<(), Full> {
-        let length = (self.index.len() * 2).max(64);
-        self.index = Vec::new();
-        let is_there = has(self.available, length * size_of::<u32>());
-        if !is_there || self.index.try_reserve_exact(length).is_err() {
-            return Err(Full::Memory { rows: self.rows() });
-        }
-        self.index.resize(length, NONE);
-        for at in 0..self.elements.len() {
-            let slot = self.slot(&self.elements[at]);
-            self.index[slot] = at as u32;
-        }
-        Ok(())
+        Err(full)
     }
 }
 

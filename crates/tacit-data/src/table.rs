@@ -166,20 +166,34 @@ impl Source {
         progress: impl FnMut(u64),
         mut visit: impl FnMut(Option<&Element>) -> std::result::Result<(), E>,
     ) -> std::result::Result<Pass, E> {
-        let mut pass = Passing::default();
-        let mut each = |element: Option<Element>| {
-            pass.add(element.as_ref());
-            visit(element.as_ref())
-        };
-        let tally = match self {
-            Source::Csv(source) => source.each_key(progress, &mut each)?,
-            Source::Columns(source) => source.each_key(progress, &mut each)?,
-        };
-        Ok(Pass { tally, ..pass.end() })
+        match self {
+            Source::Csv(source) => {
+                let (mut rows, mut without_key) = (0, 0);
+                let tally = source.each_key(progress, |elements| {
+                    rows += elements.len() as u64;
+                    elements.iter().try_for_each(|element| {
+                        without_key += u64::from(element.is_none());
+                        visit(element.as_ref())
+                    })
+                })?;
+                let digest = source.input().last_read().ok_or_else(|| self.changed())?;
+                Ok(Pass { rows, without_key, tally, digest })
+            }
+            Source::Columns(source) => {
+                let mut pass = Passing::default();
+                let tally = source.each_key(progress, |elements| {
+                    elements.iter().try_for_each(|element| {
+                        pass.add(element.as_ref());
+                        visit(element.as_ref())
+                    })
+                })?;
+                Ok(Pass { tally, ..pass.end() })
+            }
+        }
     }
 
-    /// Writes the rows of these numbers to `output`, which is called `target`, if the table still has the
-    /// keys of `pass`. Returns how many there were.
+    /// Writes the rows of these numbers to `output`, which is called `target`, if the table is still the one
+    /// of `pass`. Returns how many there were.
     pub fn write_rows(
         &self,
         pass: &Pass,
@@ -187,17 +201,28 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let mut again = Passing::default();
-        let choose = |row: u64, element: Option<&Element>| {
-            again.add(element);
-            Ok(wanted(row))
-        };
-        let written = self.write_wanted(choose, target, output)?;
-        if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+        match self {
+            Source::Csv(source) => {
+                let of = |row| if row < pass.rows { Ok(wanted(row)) } else { Err(self.changed()) };
+                let written = write_lines(source, of, target, output)?;
+                source.check_unchanged(Some(pass.digest))?;
+                Ok(written)
+            }
+            Source::Columns(source) => {
+                let mut again = Passing::default();
+                let choose = |row: u64, element: Option<&Element>| {
+                    again.add(element);
+                    Ok(wanted(row))
+                };
+                let written = write_columns(source, choose, target, output)?;
+                if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+            }
+        }
     }
 
     /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
-    /// called `target`, in the format that its name says, or else in the input's. Returns the number of rows.
+    /// called `target`, in the format that its name says, or else in the input's. `keys` are what
+    /// [`read_keys`](Self::read_keys) read of this table. Returns the number of rows.
     pub fn write_matches(
         &self,
         keys: &KeySet,
@@ -205,13 +230,8 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (matching, mut again) = (keys.wanted(matches), keys.again());
-        let choose = |_, element: Option<&Element>| {
-            let at = again.element(element).map_err(|_| self.changed())?;
-            Ok(at.is_some_and(|at| matching[at]))
-        };
-        let written = self.write_wanted(choose, target, output)?;
-        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+        let matching = keys.wanted(matches);
+        self.write_chosen(keys, |at| at.is_some_and(|at| matching[at]), target, output)
     }
 
     /// Writes the rows whose elements are not in `matches`, those without a key among them, as
@@ -223,13 +243,39 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (matching, mut again) = (keys.wanted(matches), keys.again());
-        let choose = |_, element: Option<&Element>| {
-            let at = again.element(element).map_err(|_| self.changed())?;
-            Ok(at.is_none_or(|at| !matching[at]))
-        };
-        let written = self.write_wanted(choose, target, output)?;
-        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+        let matching = keys.wanted(matches);
+        self.write_chosen(keys, |at| at.is_none_or(|at| !matching[at]), target, output)
+    }
+
+    /// Writes the rows that `wanted` says of their elements, if the table is still the one of `keys`.
+    fn write_chosen(
+        &self,
+        keys: &KeySet,
+        wanted: impl Fn(Option<usize>) -> bool,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        match self {
+            Source::Csv(source) => {
+                let of = |row| Ok(wanted(self.known(keys, row)?));
+                let written = write_lines(source, of, target, output)?;
+                source.check_unchanged(keys.file())?;
+                Ok(written)
+            }
+            Source::Columns(source) => {
+                let mut again = keys.again();
+                let choose = |_, element: Option<&Element>| {
+                    Ok(wanted(again.element(element).map_err(|_| self.changed())?))
+                };
+                let written = write_columns(source, choose, target, output)?;
+                if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+            }
+        }
+    }
+
+    /// The element of a row, which must be among those that were read before.
+    fn known(&self, keys: &KeySet, row: u64) -> Result<Option<usize>> {
+        if row < keys.rows() { Ok(keys.element_of(row)) } else { Err(self.changed()) }
     }
 
     /// Writes the rows for whose element (an index into `keys.elements()`) `rows` has something to `output`,
@@ -280,7 +326,7 @@ impl Source {
         Ok(self.write_left(keys, &[], "", rows, target, output)?.rows)
     }
 
-    /// All rows, each with whether `wanted` says yes to its number, if the table still has the keys of `pass`.
+    /// All rows, each with whether `wanted` says yes to its number, if the table is still the one of `pass`.
     pub fn write_rows_marked(
         &self,
         pass: &Pass,
@@ -288,15 +334,29 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (mut again, found, emptied) = (Passing::default(), [Vec::new()], std::cell::Cell::new(0));
+        let (found, emptied) = ([Vec::new()], std::cell::Cell::new(0));
         let rows = |_| &found[..];
         let behind = Behind { names: &[], prefix: "", rows: &rows, is_left: true, emptied: &emptied };
-        let element = |row: u64, element: Option<&Element>| {
-            again.add(element);
-            Ok(wanted(row).then_some(0))
-        };
-        let written = self.write_behind(element, &behind, target, output)?;
-        if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+        match self {
+            Source::Csv(source) => {
+                let of = |row| match row < pass.rows {
+                    true => Ok(wanted(row).then_some(0)),
+                    false => Err(self.changed()),
+                };
+                let written = join_lines(source, of, &behind, target, output)?;
+                source.check_unchanged(Some(pass.digest))?;
+                Ok(written)
+            }
+            Source::Columns(source) => {
+                let mut again = Passing::default();
+                let element = |row: u64, element: Option<&Element>| {
+                    again.add(element);
+                    Ok(wanted(row).then_some(0))
+                };
+                let written = join::columns(source, element, &behind, target, output)?;
+                if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+            }
+        }
     }
 
     /// Errors where an output of this name cannot hold whatever may come behind our columns under these names.
@@ -314,46 +374,24 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
-        let mut again = keys.again();
-        let element = |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
-        let rows = self.write_behind(element, behind, target, output)?;
-        let emptied = behind.emptied.get();
-        if again.is_whole() { Ok(Written { rows, emptied }) } else { Err(self.changed()) }
-    }
-
-    fn write_behind(
-        &self,
-        element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
-        behind: &Behind<'_, '_>,
-        target: &Path,
-        output: &mut (impl Write + Send),
-    ) -> Result<u64> {
-        match self {
-            Source::Columns(source) => join::columns(source, element, behind, target, output),
-            Source::Csv(source) => match Format::by_name(target) {
-                Some(format) => join::csv_to_columns(source, element, behind, format, target, output),
-                None => source.write_joined(element, behind, target, output),
-            },
-        }
-    }
-
-    /// Writes the rows that `wanted` says of their number and element, as the target's name says.
-    fn write_wanted(
-        &self,
-        wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
-        target: &Path,
-        output: &mut (impl Write + Send),
-    ) -> Result<u64> {
-        match self {
-            Source::Csv(source) => match Format::by_name(target) {
-                Some(format) => convert::to_columns(source, wanted, format, target, output),
-                None => source.write_wanted(wanted, target, output),
-            },
-            Source::Columns(source) if convert::goes_to_csv(source, target) => {
-                convert::to_csv(source, wanted, target, output)
+        let rows = match self {
+            Source::Columns(source) => {
+                let mut again = keys.again();
+                let element =
+                    |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
+                let rows = join::columns(source, element, behind, target, output)?;
+                if !again.is_whole() {
+                    return Err(self.changed());
+                }
+                rows
             }
-            Source::Columns(source) => source.write_wanted(wanted, target, output),
-        }
+            Source::Csv(source) => {
+                let rows = join_lines(source, |row| self.known(keys, row), behind, target, output)?;
+                source.check_unchanged(keys.file())?;
+                rows
+            }
+        };
+        Ok(Written { rows, emptied: behind.emptied.get() })
     }
 
     fn changed(&self) -> Error {
@@ -361,6 +399,48 @@ impl Source {
             Source::Csv(source) => source.changed(),
             Source::Columns(source) => source.changed(),
         }
+    }
+}
+
+/// Writes the rows of a CSV file that `wanted` says of their numbers, as the target's name says.
+fn write_lines(
+    source: &csv::Source,
+    wanted: impl FnMut(u64) -> Result<bool>,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    match Format::by_name(target) {
+        Some(format) => convert::to_columns(source, wanted, format, target, output),
+        None => source.write_wanted(wanted, target, output),
+    }
+}
+
+/// Writes the rows of a CSV file of whose numbers `element` gives an element, with what is behind them, as the
+/// target's name says.
+fn join_lines(
+    source: &csv::Source,
+    element: impl FnMut(u64) -> Result<Option<usize>>,
+    behind: &Behind<'_, '_>,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    match Format::by_name(target) {
+        Some(format) => join::csv_to_columns(source, element, behind, format, target, output),
+        None => source.write_joined(element, behind, target, output),
+    }
+}
+
+/// Writes the rows of a file of columns that `wanted` says of their numbers and elements, as the target's name
+/// says.
+fn write_columns(
+    source: &columnar::Source,
+    wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    match convert::goes_to_csv(source, target) {
+        true => convert::to_csv(source, wanted, target, output),
+        false => source.write_wanted(wanted, target, output),
     }
 }
 

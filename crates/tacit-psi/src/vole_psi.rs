@@ -60,6 +60,7 @@
 //! is not, as Δ is never zero, so that Ho's inputs differ as the elements do.
 
 pub mod circuit;
+mod hashing;
 mod kept;
 mod layout;
 pub mod payload;
@@ -69,13 +70,14 @@ mod tags;
 
 use crate::matching::{self, Found, Matching};
 use crate::okvs::Store;
-use crate::okvs::clustered::{Binned, Shape};
+use crate::okvs::clustered::{Bin, Binned, Shape};
 use crate::paxos::{self, Hello, Proof};
 pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
 use crate::{Error, Result, work};
+use hashing::ElementHash;
 use runs::{Filling, Last, Masking, Summing, Whole};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
-use tacit_crypto::{Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript};
+use tacit_crypto::{Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript, workers};
 use tacit_net::{Channel, Party};
 use tacit_ot::vole::gf128::{self as gf128_vole, run_size};
 use tacit_ot::vole::{Gf128Receiver, Gf128Sender};
@@ -266,7 +268,7 @@ impl Parameters {
 /// revealed. `prg` is seeded by the operating system. Errors: the caller's ([`Error::TooManyElements`],
 /// [`Error::DuplicateElement`]), disagreement of the parties' options, the peer's cheating, or the link's.
 /// Nothing is returned unless every check passed.
-pub fn run<E: AsRef<[u8]>>(
+pub fn run<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],
@@ -278,7 +280,7 @@ pub fn run<E: AsRef<[u8]>>(
 
 /// The same as [`run`], for one of 2^`runs_log2` runs that together err or fail as rarely as one
 /// ([`Parameters::one_of`]). Both sides say the same number, and bind it to what they announce before.
-pub fn run_one_of<E: AsRef<[u8]>>(
+pub fn run_one_of<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],
@@ -308,7 +310,7 @@ pub struct Marked {
 /// The same as [`run_one_of`] where more is said to the peer afterwards: what this does takes as long whatever
 /// matches, and so may what the caller makes of it. That holds where the peer learns nothing; where both learn,
 /// it shows the number of matches, which the peer learns anyway.
-pub fn mark_one_of<E: AsRef<[u8]>>(
+pub fn mark_one_of<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],
@@ -487,62 +489,43 @@ impl Seeds {
     }
 
     /// H of all elements: what stands for them in the store, and its values, bin by bin of the store.
-    fn digests<E: AsRef<[u8]>>(
+    fn digests<E: AsRef<[u8]> + Sync>(
         &self,
         shape: &Shape,
         elements: &[E],
         progress: &mut Progress<'_>,
     ) -> Result<Binned> {
         let mut digests = shape.binned(elements.len());
+        let full = || if has_repeats(elements) { Error::DuplicateElement } else { Error::Unsolvable };
+        if let Some(has_room) = hashing::scatter(&self.h, shape, elements, &mut digests, progress) {
+            work::done(work::Kind::Hashed, elements.len());
+            return if has_room { Ok(digests) } else { Err(full()) };
+        }
         self.hash_each(elements, progress, &mut |first, keys, values| {
             if digests.push(shape, keys, values, first as u32) {
                 return Ok(());
             }
-            Err(if has_repeats(elements) { Error::DuplicateElement } else { Error::Unsolvable })
+            Err(full())
         })?;
         Ok(digests)
     }
 
     /// Hands `each` H of all elements, some at a time.
-    fn hash_each<E: AsRef<[u8]>>(
+    fn hash_each<E: AsRef<[u8]> + Sync>(
         &self,
         elements: &[E],
         progress: &mut Progress<'_>,
         each: &mut Hashed<'_>,
     ) -> Result<()> {
         let count = elements.len();
-        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
-        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        let mut hash = ElementHash::new(&self.h);
         let [mut keys, mut values] = [(); 2].map(|()| Zeroizing::new(vec![Block::ZERO; STEP]));
-        let mut order = Vec::with_capacity(STEP);
         for (step, chunk) in elements.chunks(STEP).enumerate() {
             let start = step * STEP;
             if step.is_multiple_of(64) {
                 progress(Phase::Encode, start as u64, count as u64);
             }
-            // Elements of one length go through the vectorised hash together.
-            let len = |i: &usize| chunk[*i].as_ref().len();
-            order.clear();
-            order.extend(0..chunk.len());
-            order.sort_by_key(len);
-            for group in order.chunk_by(|a, b| len(a) == len(b)) {
-                let (len, hashes) = (len(&group[0]), &mut hashes[..group.len()]);
-                if len <= SHORT {
-                    let messages = &mut messages[..group.len()];
-                    for (message, i) in messages.iter_mut().zip(group) {
-                        message[..len].copy_from_slice(chunk[*i].as_ref());
-                        message[len..].fill(0);
-                    }
-                    hash::blake3_keyed(&self.h, len, messages, hashes);
-                } else {
-                    for (hash, i) in hashes.iter_mut().zip(group) {
-                        *hash = *blake3::keyed_hash(&self.h, chunk[*i].as_ref()).as_bytes();
-                    }
-                }
-                for (hash, i) in hashes.iter().zip(group) {
-                    (keys[*i], values[*i]) = halves(hash);
-                }
-            }
+            hash.hash(chunk, &mut keys, &mut values);
             work::done(work::Kind::Hashed, chunk.len());
             each(start, &keys[..chunk.len()], &values[..chunk.len()])?;
         }
@@ -552,7 +535,7 @@ impl Seeds {
 }
 
 /// Whether an element is there twice.
-fn has_repeats<E: AsRef<[u8]>>(elements: &[E]) -> bool {
+fn has_repeats<E: AsRef<[u8]> + Sync>(elements: &[E]) -> bool {
     let mut sorted: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
     sorted.sort_unstable();
     sorted.windows(2).any(|pair| pair[0] == pair[1])
@@ -574,6 +557,29 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
 struct TagHash(Zeroizing<[u8; 32]>);
 
 impl TagHash {
+    /// Puts the tags of the elements of some bins in the place of their keys, their last `shift` bits zero, and the
+    /// second halves of Ho, if they are kept, in the place of their sums. Returns how the tags of these bins begin,
+    /// where all bins have `count` of them.
+    fn tag(&self, bins: &mut [Bin<'_>], count: usize, shift: u32, keeps_second: bool) -> Counts {
+        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
+        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        let mut counts = Counts::new(count);
+        for (keys, sums, _) in bins {
+            for (keys, sums) in keys.chunks_mut(STEP).zip(sums.chunks_mut(STEP)) {
+                let hashes = self.outputs([keys, sums], &mut messages, &mut hashes);
+                for ((tag, sum), hash) in keys.iter_mut().zip(sums).zip(hashes) {
+                    let (first, second) = halves(hash);
+                    *tag = Block::new(first.to_u128() >> shift << shift);
+                    counts.add(*tag);
+                    if keeps_second {
+                        *sum = second;
+                    }
+                }
+            }
+        }
+        counts
+    }
+
     /// Ho of a few elements, at most [`STEP`], from H's keys and the store's sums.
     fn outputs<'h>(
         &self,
@@ -604,7 +610,7 @@ struct Run<'r, 'a, E> {
     progress: &'r mut Progress<'a>,
 }
 
-impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
+impl<'r, 'a, E: AsRef<[u8]> + Sync> Run<'r, 'a, E> {
     /// Settles the roles, and what follows from the announcements (mine, theirs).
     fn start_runs(
         channel: &'r mut Channel,
@@ -754,7 +760,13 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
                 gf128::multiply_add(part, masked, delta);
-                take(part);
+                if workers::count() == 1 {
+                    take(part);
+                }
+            }
+            if workers::count() > 1 {
+                // Many bins at once, one after the other for each thread.
+                take(k);
             }
             (self.progress)(Phase::Transfer, done as u64, slots as u64);
         }
@@ -766,36 +778,25 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         let hash = self.seeds.exchange_coins(self.channel, self.prg)?;
         let mut digests = sums.finish();
         let (parameters, progress) = (self.parameters, self.progress);
-        let (bins, count) = (parameters.shape.bins(), self.elements.len());
+        let count = self.elements.len();
+        progress(Phase::Tags, 0, count as u64);
         let shift = 128 - parameters.tag_bits();
-        let with_proof = self.second_half;
-        let mut proofs = Zeroizing::new(vec![[0; size_of::<Proof>()]; if with_proof { count } else { 0 }]);
-        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
-        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
-        let mut counts = Counts::new(count);
-        let mut done = 0;
-        for bin in 0..bins {
-            progress(Phase::Tags, done, count as u64);
-            let (keys, sums, elements) = digests.bin_mut(bin);
-            done += keys.len() as u64;
-            // A tag takes its key's place.
-            for ((keys, sums), of) in keys.chunks_mut(STEP).zip(sums.chunks(STEP)).zip(elements.chunks(STEP))
-            {
-                let hashes = hash.outputs([keys, sums], &mut messages, &mut hashes);
-                for ((tag, hash), element) in keys.iter_mut().zip(hashes.iter()).zip(of) {
-                    let (first, proof) = halves(hash);
-                    // The first bits, bits past the tag's length zero.
-                    *tag = Block::new(first.to_u128() >> shift << shift);
-                    counts.add(*tag);
-                    if with_proof {
-                        proofs[*element as usize] = proof.to_bytes();
-                    }
+        let mut bins: Vec<_> = digests.bins_mut().collect();
+        let groups = bins.chunks_mut(tags::group(parameters.shape.bins()));
+        let counts = workers::map(groups, |bins| hash.tag(bins, count, shift, self.second_half));
+        work::done(work::Kind::Tagged, count);
+        let mut proofs =
+            Zeroizing::new(vec![[0; size_of::<Proof>()]; if self.second_half { count } else { 0 }]);
+        if self.second_half {
+            for (_, proof_blocks, elements) in &bins {
+                for (proof, element) in proof_blocks.iter().zip(*elements) {
+                    proofs[*element as usize] = proof.to_bytes();
                 }
             }
         }
-        work::done(work::Kind::Tagged, count);
+        drop(bins);
         digests.drop_values();
-        let tags = counts.sort(digests, bins, proofs);
+        let tags = tags::sort(digests, &counts, proofs);
         progress(Phase::Tags, count as u64, count as u64);
         Ok((Finish { channel: self.channel, parameters, progress }, tags))
     }

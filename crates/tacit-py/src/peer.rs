@@ -21,7 +21,7 @@ pub struct Peer {
 #[pymethods]
 impl Peer {
     #[new]
-    #[pyo3(signature = (*, listen=None, connect=None, identity=None, peer=None, security="malicious", threads=1,
+    #[pyo3(signature = (*, listen=None, connect=None, identity=None, peer=None, security="malicious", threads=None,
         post_quantum=false, base_ot=None, timeout=None, wait=None, link=None, proxy=None))]
     fn new(
         py: Python<'_>,
@@ -30,7 +30,7 @@ impl Peer {
         identity: Option<PathBuf>,
         peer: Option<PathBuf>,
         security: &str,
-        threads: usize,
+        threads: Option<usize>,
         post_quantum: bool,
         base_ot: Option<&str>,
         timeout: Option<f64>,
@@ -59,7 +59,10 @@ impl Peer {
             limits.connect = seconds(wait)?;
             limits.accept = Some(limits.connect);
         }
-        let mut session = session.security(security).threads(threads).limits(limits);
+        let mut session = session.security(security).limits(limits);
+        if let Some(threads) = threads {
+            session = session.threads(threads);
+        }
         if let Some(name) = base_ot {
             session = session.base_ot(name);
         }
@@ -96,7 +99,7 @@ impl Peer {
         (self.session.clone().cancel(cancel.clone()).observer(observer), cancel)
     }
 
-    /// Computing threads, each with a connection of its own.
+    /// Computing threads, each with a connection of its own; 1 if nothing was said.
     pub fn threads(&self) -> usize {
         self.session.asked_threads()
     }

@@ -102,7 +102,7 @@ pub use tacit_store::{pool, sealed};
 
 /// Blocks, bits and pseudorandom streams.
 pub mod crypto {
-    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, fence, hex, lpn, simd};
+    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, fence, hex, lpn, simd, workers};
 }
 
 /// Tables, their keys, and NumPy archives.

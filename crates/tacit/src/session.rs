@@ -13,7 +13,7 @@ use crate::{Error, Result, security_name};
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::time::Instant;
-use tacit_crypto::BitVec;
+use tacit_crypto::{BitVec, workers};
 use tacit_net::{
     Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKeys,
     Stats, Tls,
@@ -40,7 +40,7 @@ pub struct Session {
     security: Security,
     base_ot: Option<String>,
     post_quantum: bool,
-    threads: usize,
+    threads: Option<usize>,
     link: LinkModel,
     limits: Limits,
     observer: Observer,
@@ -77,7 +77,7 @@ impl Session {
             security: Security::Malicious,
             base_ot: None,
             post_quantum: false,
-            threads: 1,
+            threads: None,
             link: LinkModel::LOOPBACK,
             limits: Limits::default(),
             observer: Observer::default(),
@@ -156,9 +156,10 @@ impl Session {
     }
 
     /// Computing threads, each with a connection of its own; 1 unless said otherwise. Both sides must say the
-    /// same.
+    /// same, but for an intersection without buckets: it has one connection, and each side computes it on as
+    /// many threads as it likes, on all cores unless said otherwise.
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+        self.threads = Some(threads);
         self
     }
 
@@ -205,7 +206,7 @@ impl Session {
         count: u64,
         choice: crate::plan::Choice<'_>,
     ) -> Result<crate::plan::Pick> {
-        let (security, threads) = (self.security, self.threads);
+        let (security, threads) = (self.security, self.asked_threads());
         let request = crate::plan::Request { count, kind, security, threads, choice };
         crate::plan::agree(&request, |settle| {
             let agreement = Agreement::new("plan", "party", "party")
@@ -223,9 +224,9 @@ impl Session {
         self.security
     }
 
-    /// The threads asked for.
+    /// The threads asked for, 1 if none were.
     pub fn asked_threads(&self) -> usize {
-        self.threads
+        self.threads.unwrap_or(1)
     }
 
     /// The base OT asked for, checked against the security.
@@ -240,13 +241,13 @@ impl Session {
     ///
     /// The peer learns how many there are, and with [`Learns::Peer`] or [`Learns::Both`] which of its own are
     /// among them. Both sides' security and base OT must be equal, and `learns` must fit.
-    pub fn intersect<E: AsRef<[u8]>>(&self, elements: &[E], learns: Learns) -> Result<Outcome> {
+    pub fn intersect<E: AsRef<[u8]> + Sync>(&self, elements: &[E], learns: Learns) -> Result<Outcome> {
         let job = psi::Job::new(learns, self.security);
         Ok(self.run_psi(&job, elements, psi::MAX_ELEMENTS as u64, &())?.result)
     }
 
     /// Runs `job` with our `elements`; the peer may have `most_peer_keys`.
-    pub fn run_psi<E: AsRef<[u8]>>(
+    pub fn run_psi<E: AsRef<[u8]> + Sync>(
         &self,
         job: &psi::Job,
         elements: &[E],
@@ -254,13 +255,15 @@ impl Session {
         observer: &dyn job::Observer,
     ) -> Result<Ran<Outcome>> {
         let base = self.allow_psi(job)?;
-        self.timed(job.agreement(&*base), |opened| {
-            job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
+        self.computing(|session| {
+            session.timed(job.agreement(&*base), |opened| {
+                job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
+            })
         })
     }
 
     /// As [`run_psi`](Self::run_psi) for every kind of result, with what we give: see [`psi::Job::run_with`].
-    pub fn run_psi_with<E: AsRef<[u8]>>(
+    pub fn run_psi_with<E: AsRef<[u8]> + Sync>(
         &self,
         job: &psi::Job,
         elements: &[E],
@@ -270,8 +273,10 @@ impl Session {
     ) -> Result<Ran<psi::Revealed>> {
         let base = self.allow_psi(job)?;
         job.check_keys(elements.len() as u64)?;
-        let ran = self.timed(job.agreement(&*base), |opened| {
-            job.run_with(opened.channels(), &*base, elements, gift, most_peer_keys, observer)
+        let ran = self.computing(|session| {
+            session.timed(job.agreement(&*base), |opened| {
+                job.run_with(opened.channels(), &*base, elements, gift, most_peer_keys, observer)
+            })
         })?;
         // The session has ended: the peer sees nothing any more of how long this takes.
         Ok(Ran { result: ran.result.opened()?, wall: ran.wall, stats: ran.stats })
@@ -279,7 +284,7 @@ impl Session {
 
     /// Shares the intersection, and opens what `then` makes of it: see [`psi::Job::run_shared`]. Returns the
     /// outputs if we get them, and the peer's distinct keys.
-    pub fn run_shared<E: AsRef<[u8]>>(
+    pub fn run_shared<E: AsRef<[u8]> + Sync>(
         &self,
         job: &psi::Job,
         elements: &[E],
@@ -290,7 +295,16 @@ impl Session {
         let run = |opened: &mut tacit_net::Session| {
             job.run_shared(opened.channels(), &*base, elements, numbers, then, &())
         };
-        Ok(self.run(job.agreement(&*base), run)?.0)
+        Ok(self.computing(|session| session.run(job.agreement(&*base), run))?.0)
+    }
+
+    /// Does `work` with one connection and on the threads asked for, where each side has its own number of them.
+    fn computing<T>(&self, work: impl FnOnce(&Session) -> T) -> T {
+        let session = Session { threads: None, ..self.clone() };
+        match self.threads {
+            Some(threads) => workers::limited(threads, || work(&session)),
+            None => work(&session),
+        }
     }
 
     fn allow_psi(&self, job: &psi::Job) -> Result<Box<dyn BaseOt + Send + Sync>> {
@@ -399,7 +413,7 @@ impl Session {
         })?;
         let mut options = Options::new(agreement, protection);
         options.limits = self.limits;
-        options.channels = self.threads;
+        options.channels = self.asked_threads();
         options.link = self.link;
         options.observer = self.observer.clone();
         options.cancel = self.cancel.clone();
@@ -418,7 +432,7 @@ impl Session {
                 "gateways speak to each other by TLS alone: give both sides' keys".into(),
             ));
         }
-        if self.threads != 1 {
+        if self.asked_threads() != 1 {
             let what = "a gateway has a connection for each bucket that runs".into();
             return Err(Error::Parameter { name: "threads", what });
         }

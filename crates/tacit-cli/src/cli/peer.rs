@@ -62,9 +62,11 @@ pub(crate) struct PeerArgs {
     /// the same
     #[arg(long)]
     post_quantum: bool,
-    /// Computing threads, each with a connection of its own; both sides must say the same
-    #[arg(long, value_name = "T", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    threads: u16,
+    /// Computing threads, each with a connection of its own; 1 unless given, and both sides must say the same.
+    /// An intersection without --memory has one connection whatever is given here, and computes on all cores
+    /// unless given: the other side need not say the same
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=64))]
+    threads: Option<u16>,
     /// Emulates a slower link: loopback (none), lan, wan or MBPS/ONE-WAY-MS; both sides must say the same
     #[arg(long, value_name = "NAME", default_value = "loopback")]
     link: LinkModel,
@@ -97,9 +99,15 @@ impl PeerArgs {
         self.listen.is_some() || self.connect.is_some() || self.via.is_some()
     }
 
-    /// The threads asked for.
+    /// The threads asked for, 1 if none were.
     pub(crate) fn threads(&self) -> usize {
-        self.threads.into()
+        self.threads.map_or(1, usize::from)
+    }
+
+    /// The threads that a side computes on where that is its own affair: those asked for, 0 if none were, which
+    /// stands for all cores.
+    pub(crate) fn workers(&self) -> usize {
+        self.threads.map_or(0, usize::from)
     }
 
     /// Whether this side listens. Errors: sides that meet at a relay, where that is settled later.
@@ -138,10 +146,13 @@ impl PeerArgs {
         };
         let session = session
             .security(security.into())
-            .threads(self.threads.into())
             .link(self.link)
             .limits(self.limits())
             .observer(self.observer(context));
+        let session = match self.threads {
+            Some(threads) => session.threads(threads.into()),
+            None => session,
+        };
         let session = if self.post_quantum { session.post_quantum() } else { session };
         if let (Some(authorities), Some(chain), Some(key), Some(name)) =
             (&self.authority, &self.certificate, &self.identity, &self.peer_name)

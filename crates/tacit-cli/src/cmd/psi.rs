@@ -16,6 +16,7 @@ use crate::cmd::eval::{self, AggregateArg};
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::PathBuf;
+use tacit::crypto::workers;
 use tacit::data::table::Source;
 use tacit::job::Ran;
 use tacit::job::eval::layout::{Inputs, Layout};
@@ -240,6 +241,10 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    workers::limited(args.peer.workers(), || intersect(args, context))
+}
+
+fn intersect(args: Args, context: &Context) -> Result<()> {
     if args.result == Gets::Peer {
         args.results.check_none()?;
     }

@@ -54,8 +54,21 @@ pub(super) struct Rows<'a> {
     row: Row,
     /// Fields of the first row, and so of every other one.
     width: Option<usize>,
+    /// Whether rows are wanted as they are written, and not their fields.
+    is_whole: bool,
     most: MaxRow,
     longest: Longest,
+}
+
+/// How far a reading came.
+#[derive(Clone, Copy)]
+pub(super) struct Reached {
+    /// The line where the next row starts, from 1.
+    pub line: u64,
+    /// Fields of each row.
+    pub width: Option<usize>,
+    /// What was seen of enclosed cells.
+    pub longest: Longest,
 }
 
 /// What is behind what has been read.
@@ -103,9 +116,50 @@ impl<'a> Rows<'a> {
             line,
             row: Row::default(),
             width: None,
+            is_whole: false,
             most: options.max_row,
             longest: Longest::default(),
         }
+    }
+
+    /// The rows of a text that begins where a row does, and of nothing behind it.
+    pub(super) fn of_text(input: &'a Input, text: String, marks: Marks, options: &Options) -> Self {
+        let nothing = Box::new(std::io::empty());
+        Rows { text, rest: Rest::Nothing, ..Rows::new(input, nothing, marks, options, 1) }
+    }
+
+    /// The text that [`of_text`](Self::of_text) was given.
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Ends reading here: what was read and is no row yet, and the stream behind it; the rows themselves where
+    /// there is nothing more to read.
+    pub(super) fn into_rest(self) -> std::result::Result<(Vec<u8>, Box<dyn Read>), Self> {
+        if self.rest != Rest::Unknown {
+            return Err(self);
+        }
+        let mut bytes = self.text.into_bytes();
+        bytes.drain(..self.at);
+        bytes.extend_from_slice(&self.torn);
+        Ok((bytes, self.stream))
+    }
+
+    /// Where the rows behind those that were read stand.
+    pub(super) fn reached(&self) -> Reached {
+        Reached { line: self.line, width: self.width, longest: self.longest }
+    }
+
+    /// The same rows, behind others.
+    pub(super) fn behind(self, reached: Reached) -> Self {
+        let Reached { line, width, longest } = reached;
+        Rows { line, width, longest, ..self }
+    }
+
+    /// From here on rows are taken as they are [`written`](Self::written), without their fields: of a file whose
+    /// fields were read before.
+    pub(super) fn take_as_written(&mut self) {
+        self.is_whole = true;
     }
 
     /// Goes on to the next row; `false` if there is none. Errors: what cannot be read, is not UTF-8, or has
@@ -120,6 +174,9 @@ impl<'a> Rows<'a> {
             None => self.by_line()?,
         }
         self.check_length(self.row.place.len())?;
+        if self.is_whole {
+            return Ok(true);
+        }
         let (expected, found) = (*self.width.get_or_insert(self.row.ends.len()), self.row.ends.len());
         if found == expected {
             return Ok(true);
@@ -189,6 +246,11 @@ impl<'a> Rows<'a> {
         self.longest
     }
 
+    /// Where in the text the row stands, with its line's end if it has one.
+    pub(super) fn place(&self) -> Range<usize> {
+        self.row.place.clone()
+    }
+
     /// The row as it is written, with its line's end if it has one.
     pub(super) fn written(&self) -> &[u8] {
         &self.text.as_bytes()[self.row.place.clone()]
@@ -215,11 +277,13 @@ impl<'a> Rows<'a> {
 
     /// A row without quotes, which ends `end` bytes behind its start.
     fn plain(&mut self, end: usize) {
-        let row = &self.text.as_bytes()[self.at..];
-        self.row.ends.clear();
-        self.row.ends.extend(memchr::memchr_iter(self.marks.delimiter, &row[..end]));
-        self.row.ends.push(end);
-        self.row.is_plain = true;
+        if !self.is_whole {
+            let row = &self.text.as_bytes()[self.at..];
+            self.row.ends.clear();
+            self.row.ends.extend(memchr::memchr_iter(self.marks.delimiter, &row[..end]));
+            self.row.ends.push(end);
+            self.row.is_plain = true;
+        }
         self.close(end);
     }
 

@@ -18,6 +18,7 @@ mod text;
 mod value;
 
 pub use listed::{listed, plain, quoted};
+pub(crate) use signs::LOOKED_AT;
 pub use signs::Signs;
 pub use tally::{Longest, Refusal, Sample, Tally};
 pub use text::Normalisation;

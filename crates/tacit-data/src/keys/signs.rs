@@ -5,7 +5,7 @@ use super::{KeyType, Normalisation};
 use std::collections::BTreeMap;
 
 /// Rows whose text is looked at.
-const LOOKED_AT: u64 = 1000;
+pub(crate) const LOOKED_AT: u64 = 1000;
 
 /// What people and programs write where there is nothing, in any case but `\N`.
 const WORDS: [&str; 22] = [
@@ -71,6 +71,13 @@ impl Signs {
     /// Counts a row's word.
     pub(crate) fn add_word(&mut self, part: usize, cell: &str) {
         *self.words.entry((part, cell.trim().to_owned())).or_default() += 1;
+    }
+
+    /// Adds the words of rows behind those that are looked at.
+    pub(crate) fn absorb(&mut self, behind: Signs) {
+        for (word, count) in behind.words {
+            *self.words.entry(word).or_default() += count;
+        }
     }
 
     /// Looks at a cell of text of the row `row`, from 1.

@@ -48,6 +48,14 @@ impl Longest {
         }
     }
 
+    /// What was seen of rows behind, in front of which there are so many lines.
+    pub(crate) fn absorb(&mut self, behind: Longest, lines: u64) {
+        if behind.line > 0 {
+            self.saw_bytes(behind.bytes, behind.line + lines);
+        }
+        self.saw_lines(behind.lines, behind.lines_at + lines);
+    }
+
     /// A cell of so many lines.
     pub(crate) fn saw_lines(&mut self, lines: u64, line: u64) {
         if lines > self.lines {
@@ -74,6 +82,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Adds what the rows behind came to, of which nothing is kept to be shown.
+    pub(crate) fn absorb(&mut self, mut behind: Tally) {
+        for (refusal, rows) in std::mem::take(&mut behind.refused) {
+            *self.refused.entry(refusal).or_default() += rows;
+        }
+        self.rows += behind.rows;
+        self.signs.absorb(std::mem::take(&mut behind.signs));
+    }
+
     /// Rows that were refused although no part of their key is empty.
     pub fn unfit(&self) -> u64 {
         self.refused.iter().filter(|((_, reason), _)| *reason != Reason::Empty).map(|(_, rows)| rows).sum()

@@ -8,5 +8,6 @@ mod faithful;
 mod inputs;
 mod json;
 mod keys;
+mod pieces;
 mod records;
 mod values;

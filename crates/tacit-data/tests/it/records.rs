@@ -248,6 +248,31 @@ fn a_table_that_changed_is_refused() {
     }
 }
 
+/// Rows are copied by their numbers, so every byte counts: what stands behind the key goes to the output too.
+#[test]
+fn a_table_whose_other_columns_changed_is_refused() {
+    let folder = Folder::new();
+    let before = "k,city\na,Oslo\nb,Bern\n";
+    let path = folder.file("t.csv", before);
+    let source = Table::open(&path, spec(&["k"]), Options::default()).unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    let pass = source.each_key::<Error>(|_| (), |_| Ok(())).unwrap();
+    let write = || {
+        let target = Path::new("out.csv");
+        let by_keys = source.write_matches(&keys, &[0], target, &mut Vec::new());
+        let by_rows = source.write_rows(&pass, |row| row == 0, target, &mut Vec::new());
+        [by_keys, by_rows]
+    };
+    for changed in ["k,city\na,Rome\nb,Bern\n", "k,city\na,Oslo\nb,Bern", "k,city\r\na,Oslo\r\nb,Bern\r\n"] {
+        fs::write(&path, changed).unwrap();
+        for written in write() {
+            assert!(matches!(written, Err(Error::Changed(_))), "{changed:?}: {written:?}");
+        }
+    }
+    fs::write(&path, before).unwrap();
+    assert!(write().into_iter().all(|written| written.unwrap() == 1));
+}
+
 /// A writer that takes so many bytes, as a disk does.
 struct Disk(usize);
 

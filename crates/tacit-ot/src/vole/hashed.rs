@@ -10,11 +10,12 @@ use crate::silent::noise::Noise;
 use crate::silent::tree::half::{GroupKeys, HalfTrees};
 use crate::silent::tree::leaf_check::Weights;
 use crate::silent::tree::opening::{CheckMessage, check_cots, check_digest, fold_powers};
+use crate::silent::tree::parts::{Part, each_part, parts, places};
 use crate::silent::tree::spcot::{ReceiverTrees, Trees};
 use crate::{Result, Security};
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Prg};
+use tacit_crypto::{BitVec, Block, Prg, workers};
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
@@ -81,18 +82,27 @@ impl Run {
 
     /// The sender's leaves into `noise`, and their sum over each tree. A leaf that is no position has no
     /// part.
-    pub(super) fn leaves(&mut self, trees: &impl Trees, noise: &mut [Block]) -> Zeroizing<Vec<Block>> {
+    pub(super) fn leaves(
+        &mut self,
+        trees: &(impl Trees + Sync),
+        noise: &mut [Block],
+    ) -> Zeroizing<Vec<Block>> {
         let Run { layout, expander, leaf, .. } = self;
         let tile_len = layout.tile_len();
         let mut sums = Zeroizing::new(vec![Block::ZERO; layout.trees()]);
-        for group in 0..layout.shape.groups() {
-            let leaf = leaf.cipher(group);
-            trees.expand(expander, group, &mut |tile, leaves| {
-                let place = &mut noise[tile * tile_len..][..tile_len];
+        let parts = parts(layout.shape);
+        let places = places(&parts, noise, tile_len).into_iter().zip(places(&parts, &mut sums, LANES));
+        let work = |expander: &mut HalfTrees, part: &Part, noise: &mut [Block], sums: &mut [Block]| {
+            let leaf = leaf.cipher(part.group());
+            trees.expand_part(expander, part.first, part.tiles, &mut |tile, leaves| {
+                let place = &mut noise[(tile - part.first) * tile_len..][..tile_len];
                 ccr_keyed_into(&leaf, &leaves[..tile_len], place);
-                add_lanes(&mut sums[tile * LANES..][..LANES], place);
+                add_lanes(&mut sums[(tile - part.first) * LANES..][..LANES], place);
             });
-        }
+        };
+        each_part(expander, parts.iter().zip(places), |expander, (part, (noise, sums))| {
+            work(expander, part, noise, sums);
+        });
         sums
     }
 
@@ -107,18 +117,26 @@ impl Run {
         // proof: vole 2.5
         let Run { layout, expander, leaf, .. } = self;
         let tile_len = layout.tile_len();
-        let mut noisy = BitVec::zeros(layout.positions());
-        for group in 0..layout.shape.groups() {
-            let leaf = leaf.cipher(group);
-            trees.expand(expander, group, &mut |tile, leaves| {
-                let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
+        let parts = parts(layout.shape);
+        let mut noisy: Vec<BitVec> = parts.iter().map(|part| BitVec::zeros(part.tiles * tile_len)).collect();
+        let places =
+            places(&parts, noise, tile_len).into_iter().zip(places(&parts, z, LANES)).zip(&mut noisy);
+        let work = |expander: &mut HalfTrees,
+                    part: &Part,
+                    noise: &mut [Block],
+                    z: &mut [Block],
+                    noisy: &mut BitVec| {
+            let leaf = leaf.cipher(part.group());
+            trees.expand_part(expander, part.first, part.tiles, &mut |tile, leaves| {
+                let at = (tile - part.first) * tile_len;
+                let (leaves, place) = (&leaves[..tile_len], &mut noise[at..][..tile_len]);
                 ccr_keyed_into(&leaf, leaves, place);
                 // The lowest bit of a half-tree's leaf tells the noisy one.
-                noisy.set_lsbs(tile * tile_len, leaves);
+                noisy.set_lsbs(at, leaves);
                 for (place, leaf) in place.iter_mut().zip(leaves) {
                     *place &= !Block::mask(leaf.lsb());
                 }
-                let z = &mut z[tile * LANES..][..LANES];
+                let z = &mut z[(tile - part.first) * LANES..][..LANES];
                 add_lanes(z, place);
                 for (place, leaves) in place.chunks_exact_mut(LANES).zip(leaves.chunks_exact(LANES)) {
                     for ((place, leaf), z) in place.iter_mut().zip(leaves).zip(z.iter()) {
@@ -126,8 +144,12 @@ impl Run {
                     }
                 }
             });
-        }
-        noisy
+        };
+        let all = parts.iter().zip(places);
+        each_part(expander, all, |expander, (part, ((noise, z), noisy))| {
+            work(expander, part, noise, z, noisy);
+        });
+        BitVec::concat(&noisy)
     }
 
     /// Positions from `start` on, a multiple of 64, of the vector that has the values `y` of the trees at the
@@ -149,8 +171,12 @@ impl Run {
 
     /// Σ weights·leaves over all tiles.
     fn weigh(&self, weights: &Weights, noise: &[Block]) -> Block {
-        let tiles = noise.chunks(self.layout.tile_len()).enumerate();
-        tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves))
+        let (tile_len, share) = (self.layout.tile_len(), workers::share(self.layout.shape.tiles, 1));
+        let sums = workers::map(noise.chunks(share * tile_len).enumerate(), |(i, noise)| {
+            let tiles = (i * share..).zip(noise.chunks(tile_len));
+            Zeroizing::new(tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves)))
+        });
+        sums.iter().fold(Block::ZERO, |sum, part| sum ^ **part)
     }
 
     /// The sender's side of the check of its `noise`.

@@ -30,6 +30,10 @@
 //! **Side channels.** As in [`paxos`](super::paxos): values take the same time whatever they are, addresses
 //! depend on keys.
 
+mod scatter;
+
+pub(crate) use scatter::{Bin, PIECE, Piece};
+
 use super::{BATCH, MAX_KEYS, Store, dense, unsolvable};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -294,6 +298,20 @@ impl Shape {
         }
     }
 
+    /// Puts in the place of `values` what the `slots` of a bin give to their keys; with `factor`, plus the values
+    /// times it. Panics where the slots are not as many as the shape says.
+    fn sum(&self, slots: &[Block], keys: &[Block], values: &mut [Block], factor: Option<Block>) {
+        let mut sums = Zeroizing::new([Block::ZERO; BATCH]);
+        for (keys, values) in keys.chunks(BATCH).zip(values.chunks_mut(BATCH)) {
+            let sums = &mut sums[..keys.len()];
+            self.decode_bin(slots, keys, sums);
+            if let Some(factor) = factor {
+                gf128::multiply_add(sums, values, factor);
+            }
+            values.copy_from_slice(sums);
+        }
+    }
+
     /// Decodes on one thread.
     fn decode_part(&self, table: &[Block], keys: &[Block], out: &mut [Block]) {
         if self.is_dense() {
@@ -379,6 +397,7 @@ impl Binned {
     }
 
     /// Keys, where [`bin`](Self::bin) says.
+    #[cfg(test)]
     pub(crate) fn keys(&self) -> &[Block] {
         &self.keys
     }
@@ -389,35 +408,9 @@ impl Binned {
         &self.values
     }
 
-    /// Puts in the place of a bin's values what the bin's `slots` give to its keys; with `factor`, plus the
-    /// values times it. Panics where the slots are not as many as `shape` says.
-    pub(crate) fn sum_bin(&mut self, shape: &Shape, bin: usize, slots: &[Block], factor: Option<Block>) {
-        let at = self.bin(bin);
-        let mut sums = Zeroizing::new([Block::ZERO; BATCH]);
-        for (keys, values) in self.keys[at.clone()].chunks(BATCH).zip(self.values[at].chunks_mut(BATCH)) {
-            let sums = &mut sums[..keys.len()];
-            shape.decode_bin(slots, keys, sums);
-            if let Some(factor) = factor {
-                gf128::multiply_add(sums, values, factor);
-            }
-            values.copy_from_slice(sums);
-        }
-    }
-
-    /// A bin's keys, to put something in their place; what stands in the place of its values; its elements.
-    pub(crate) fn bin_mut(&mut self, bin: usize) -> (&mut [Block], &[Block], &[u32]) {
-        let at = self.bin(bin);
-        (&mut self.keys[at.clone()], &self.values[at.clone()], &self.elements[at])
-    }
-
     /// Gives the memory of values back.
     pub(crate) fn drop_values(&mut self) {
         self.values = Buffer::zeros(0);
-    }
-
-    /// Elements, where [`bin`](Self::bin) says.
-    pub(crate) fn elements(&self) -> &[u32] {
-        &self.elements
     }
 }
 
@@ -507,7 +500,7 @@ impl Store<Block> for Shape {
 pub(crate) struct BinEncoder(Scratch);
 
 impl BinEncoder {
-    /// The part of the table that holds a bin's keys and values, into `table`, as
+    /// The part of the table that holds a bin's keys and values, into `table`, which is random on entry, as
     /// [`encode_into`](Store::encode_into) makes it of all: bins one after the other are the table. Errors as
     /// there; `table` has no meaning then.
     pub(crate) fn encode_bin(
@@ -515,7 +508,6 @@ impl BinEncoder {
         shape: &Shape,
         binned: &Binned,
         bin: usize,
-        prg: &mut Prg,
         table: &mut [Block],
     ) -> Result<()> {
         if binned.len() != shape.keys || table.len() != shape.bin_slots() {
@@ -523,7 +515,6 @@ impl BinEncoder {
                 "the keys' number, or the table's length, does not fit the store's shape",
             ));
         }
-        prg.fill_blocks(table);
         let at = binned.bin(bin);
         let keys = &binned.keys[at.clone()];
         if self.0.solve(shape, keys, &binned.values[at], table) { Ok(()) } else { Err(unsolvable(keys)) }

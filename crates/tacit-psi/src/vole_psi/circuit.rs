@@ -315,7 +315,7 @@ pub fn failure_log2(table: usize, other: usize) -> Result<f64> {
 /// number. The peer says the same, and the converse of whose column it is and who learns. Errors: the
 /// caller's ([`Error::Usage`] unless `options.security` is semi-honest or where the column is of another
 /// set; as of [`run`](super::run)), disagreement, and the link's.
-pub fn aggregate<E: AsRef<[u8]>>(
+pub fn aggregate<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],
@@ -405,7 +405,7 @@ pub(crate) fn check_column(reveal: &Reveal<'_>, elements: usize) -> Result<()> {
 /// The owner of the smaller set holds the table, the first party if they are equal. `options.learns` is
 /// [`Learns::Both`]: each side has its shares, and neither knows anything from them. There are no bins where one
 /// of the sets is empty. Errors as of [`aggregate`].
-pub fn shares<E: AsRef<[u8]>>(
+pub fn shares<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],
@@ -492,7 +492,7 @@ struct Digests {
 
 impl Seeds {
     /// H of all elements.
-    fn plain<E: AsRef<[u8]>>(&self, elements: &[E], progress: &mut Progress<'_>) -> Result<Digests> {
+    fn plain<E: AsRef<[u8]> + Sync>(&self, elements: &[E], progress: &mut Progress<'_>) -> Result<Digests> {
         let [keys, values] = [(); 2].map(|()| Zeroizing::new(Vec::with_capacity(elements.len())));
         let mut digests = Digests { keys, values };
         self.hash_each(elements, progress, &mut |_, keys, values| {
@@ -586,7 +586,7 @@ struct Held<'r, 'a> {
 }
 
 /// Steps 1 to 4 of the table's holder.
-fn hold_table<'r, 'a, E: AsRef<[u8]>>(mut run: Run<'r, 'a, E>, gives: bool) -> Result<Held<'r, 'a>> {
+fn hold_table<'r, 'a, E: AsRef<[u8]> + Sync>(mut run: Run<'r, 'a, E>, gives: bool) -> Result<Held<'r, 'a>> {
     let mut vole = run.receiver_setup()?;
     let plain = run.seeds.plain(run.elements, run.progress)?;
     let bins = cuckoo::bins(run.elements.len());
@@ -661,7 +661,7 @@ struct Offered<'r, 'a> {
 }
 
 /// Steps 2 to 4 of the side without the table.
-fn offer<'r, 'a, E: AsRef<[u8]>>(
+fn offer<'r, 'a, E: AsRef<[u8]> + Sync>(
     mut run: Run<'r, 'a, E>,
     values: Option<&[Block]>,
 ) -> Result<Offered<'r, 'a>> {

@@ -369,7 +369,7 @@ impl Gained {
 /// request for a column that is not given, columns wider than [`Bounds::default`], the peer's cheating, or the
 /// link's. The rows are opened after the last message of the run; where more is said to the peer afterwards,
 /// take [`collect_one_of`].
-pub fn run<E: AsRef<[u8]>>(
+pub fn run<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],
@@ -386,7 +386,7 @@ pub fn run<E: AsRef<[u8]>>(
 /// say the same number of runs, and bind it to what they announce before. What each run announces beside the
 /// sizes, widths and rows a key, [`Table::widen`] and [`Table::make_room`] make the same for all of them.
 #[allow(clippy::too_many_arguments)] // Those of `run`, and two.
-pub fn collect_one_of<E: AsRef<[u8]>>(
+pub fn collect_one_of<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::okvs::clustered::{BinEncoder, Binned, Shape};
-use tacit_crypto::{Block, Buffer, Prg};
+use tacit_crypto::{Block, Buffer, Prg, workers};
 
 /// The receiver's store, from the first slot to the last.
 pub(super) trait Masking {
@@ -60,15 +60,12 @@ impl Summing {
             if self.filled < size {
                 return;
             }
-            self.digests.sum_bin(&self.shape, self.done, &self.head, self.delta);
+            self.digests.sum_bins(&self.shape, self.done, &self.head, self.delta);
             (self.done, self.filled) = (self.done + 1, 0);
         }
-        let bins = slots.chunks_exact(size);
-        let rest = bins.remainder();
-        for bin in bins {
-            self.digests.sum_bin(&self.shape, self.done, bin, self.delta);
-            self.done += 1;
-        }
+        let (bins, rest) = slots.split_at(slots.len() - slots.len() % size);
+        self.digests.sum_bins(&self.shape, self.done, bins, self.delta);
+        self.done += bins.len() / size;
         if !rest.is_empty() {
             self.head[..rest.len()].copy_from_slice(rest);
             self.filled = rest.len();
@@ -88,12 +85,13 @@ impl Summing {
     }
 }
 
-/// The receiver's elements, whose store is made a bin at a time.
+/// The receiver's elements, whose store is made a few bins at a time: one for each thread.
 pub(super) struct Filling {
     sums: Summing,
-    encoder: BinEncoder,
-    /// The bin at work, and how many of its slots are on their way.
+    encoders: Vec<BinEncoder>,
+    /// The bins at work, and how many of their slots there are and are on their way.
     table: Buffer,
+    filled: usize,
     used: usize,
     /// Bins made so far.
     made: usize,
@@ -101,24 +99,39 @@ pub(super) struct Filling {
 
 impl Filling {
     pub(super) fn new(sums: Summing) -> Self {
-        let size = sums.shape.bin_slots();
-        Filling { sums, encoder: BinEncoder::default(), table: Buffer::zeros(size), used: size, made: 0 }
+        let at_once = workers::count().min(sums.shape.bins());
+        let table = Buffer::zeros(at_once * sums.shape.bin_slots());
+        let encoders = (0..at_once).map(|_| BinEncoder::default()).collect();
+        Filling { sums, encoders, table, filled: 0, used: 0, made: 0 }
     }
 
     pub(super) fn ends_with(self, last: Last) -> Summing {
         self.sums.ends_with(last)
+    }
+
+    /// Makes the next bins.
+    fn make(&mut self, prg: &mut Prg) -> Result<()> {
+        let Summing { shape, digests, .. } = &self.sums;
+        let (first, size) = (self.made, shape.bin_slots());
+        let bins = self.encoders.len().min(shape.bins() - first);
+        (self.filled, self.used, self.made) = (bins * size, 0, first + bins);
+        let table = &mut self.table[..bins * size];
+        prg.fill_blocks(table);
+        let parts = (first..).zip(table.chunks_exact_mut(size).zip(&mut self.encoders));
+        let encode = |(bin, (table, encoder)): (usize, (&mut [Block], &mut BinEncoder))| {
+            encoder.encode_bin(shape, digests, bin, table)
+        };
+        workers::map(parts, encode).into_iter().collect()
     }
 }
 
 impl Masking for Filling {
     fn mask(&mut self, prg: &mut Prg, mut u: &mut [Block]) -> Result<()> {
         while !u.is_empty() {
-            if self.used == self.table.len() {
-                let Summing { shape, digests, .. } = &self.sums;
-                self.encoder.encode_bin(shape, digests, self.made, prg, &mut self.table)?;
-                (self.made, self.used) = (self.made + 1, 0);
+            if self.used == self.filled {
+                self.make(prg)?;
             }
-            let (now, later) = u.split_at_mut(u.len().min(self.table.len() - self.used));
+            let (now, later) = u.split_at_mut(u.len().min(self.filled - self.used));
             now.iter_mut().zip(&self.table[self.used..]).for_each(|(u, slot)| *u ^= *slot);
             (self.used, u) = (self.used + now.len(), later);
         }

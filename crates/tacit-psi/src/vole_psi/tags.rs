@@ -3,11 +3,15 @@
 use crate::matching::Sorted;
 use crate::okvs::clustered::Binned;
 use crate::paxos::Proof;
-use tacit_crypto::{BitVec, Block, Buffer, Indices};
+use tacit_crypto::{BitVec, Block, Buffer, Indices, workers};
 use zeroize::Zeroizing;
 
 /// Bits of the first pass of sorting: as many places are written to by turns.
 const COARSE_BITS: u32 = 10;
+/// Groups of bins that are moved on their own, at most.
+const MOST_GROUPS: usize = 64;
+/// Parts, of tags that begin alike, that one thread sorts at a time.
+const SORTED: usize = 32;
 
 /// The first bits of a tag.
 fn first_bits(tag: Block, bits: u32) -> usize {
@@ -21,63 +25,97 @@ pub(super) struct Tags {
     pub(super) proofs: Zeroizing<Vec<Proof>>,
 }
 
-/// How many of a party's tags begin with the same bits.
+/// How many tags of some bins begin with the same bits.
 pub(super) struct Counts {
-    /// Bits that the tags are told apart by before neighbours are compared: there are as many values as tags.
     bits: u32,
     coarse: Zeroizing<Vec<u32>>,
 }
 
 impl Counts {
-    /// Of `count` tags, none of which was seen yet.
+    /// None yet, of a party that has `count` tags.
     pub(super) fn new(count: usize) -> Self {
-        let bits = count.max(1).ilog2();
-        Counts { bits, coarse: Zeroizing::new(vec![0; 1 << bits.min(COARSE_BITS)]) }
+        let bits = bits(count).min(COARSE_BITS);
+        Counts { bits, coarse: Zeroizing::new(vec![0; 1 << bits]) }
     }
 
     /// Counts a tag.
     pub(super) fn add(&mut self, tag: Block) {
-        let first = first_bits(tag, self.bits.min(COARSE_BITS));
-        self.coarse[first] += 1;
+        self.coarse[first_bits(tag, self.bits)] += 1;
     }
+}
 
-    /// Sorts the tags that were counted and stand in the place of the keys of `binned`: by the first bits in
-    /// one pass, then within the first-level cache by as many bits as tell most of them apart, then
-    /// neighbours. Tags are values of a hash function that no party chose.
-    pub(super) fn sort(self, binned: Binned, bins: usize, proofs: Zeroizing<Vec<Proof>>) -> Tags {
-        let Counts { bits, coarse } = self;
-        let coarse_bits = bits.min(COARSE_BITS);
-        let mut next = starts(&coarse);
-        let mut tags = Buffer::zeros(binned.len());
-        let mut elements = Indices::zeros(binned.len());
-        for at in (0..bins).map(|bin| binned.bin(bin)) {
-            for (tag, element) in binned.keys()[at.clone()].iter().zip(&binned.elements()[at]) {
-                let at = &mut next[first_bits(*tag, coarse_bits)];
-                (tags[*at as usize], elements[*at as usize]) = (*tag, *element);
-                *at += 1;
+/// Bits that tags are told apart by before neighbours are compared: there are as many values as tags.
+fn bits(count: usize) -> u32 {
+    count.max(1).ilog2()
+}
+
+/// So many of the `bins` have their tags counted and moved together.
+pub(super) fn group(bins: usize) -> usize {
+    bins.div_ceil(MOST_GROUPS)
+}
+
+/// Sorts the tags that stand in the place of the keys of `binned`: by the first bits in one pass, then within the
+/// first-level cache by as many bits as tell most of them apart, then neighbours. `counts` are of each [`group`] of
+/// bins. Tags are values of a hash function that no party chose.
+pub(super) fn sort(mut binned: Binned, counts: &[Counts], proofs: Zeroizing<Vec<Proof>>) -> Tags {
+    let bits = bits(binned.len());
+    let coarse_bits = bits.min(COARSE_BITS);
+    let mut tags = Buffer::zeros(binned.len());
+    let mut elements = Indices::zeros(binned.len());
+    // Each group has a place of its own for the tags that begin alike.
+    let mut places: Vec<_> = counts.iter().map(|_| Vec::with_capacity(1 << coarse_bits)).collect();
+    let (mut tags_left, mut elements_left) = (&mut tags[..], &mut elements[..]);
+    for first in 0..1 << coarse_bits {
+        for (places, counts) in places.iter_mut().zip(counts) {
+            let count = counts.coarse[first] as usize;
+            let tags = tags_left.split_off_mut(..count).unwrap_or_default();
+            let elements = elements_left.split_off_mut(..count).unwrap_or_default();
+            places.push(tags.iter_mut().zip(elements));
+        }
+    }
+    let bins: Vec<_> = binned.bins_mut().collect();
+    let groups = bins.chunks(group(bins.len())).zip(places);
+    workers::each(groups, |(bins, mut places)| {
+        for (tags, _, elements) in bins {
+            for (tag, element) in tags.iter().zip(*elements) {
+                if let Some((to, of)) = places[first_bits(*tag, coarse_bits)].next() {
+                    (*to, *of) = (*tag, *element);
+                }
             }
         }
-        drop(binned);
-        let fine = (1 << (bits - coarse_bits)) - 1;
-        let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
-        let mut counts = Zeroizing::new(vec![0u32; fine + 1]);
-        let mut start = 0;
-        for count in coarse.iter().map(|count| *count as usize) {
-            let (tags, elements) = (&mut tags[start..][..count], &mut elements[start..][..count]);
-            start += count;
-            few.clear();
-            few.extend(tags.iter().copied().zip(elements.iter().copied()));
-            counts.fill(0);
-            few.iter().for_each(|(tag, _)| counts[first_bits(*tag, bits) & fine] += 1);
-            let mut next = starts(&counts);
-            for (tag, element) in few.iter() {
-                let at = &mut next[first_bits(*tag, bits) & fine];
-                (tags[*at as usize], elements[*at as usize]) = (*tag, *element);
-                *at += 1;
-            }
-            sort_neighbours(tags, elements);
+    });
+    drop(bins);
+    drop(binned);
+    let alike = |first: usize| counts.iter().map(|counts| counts.coarse[first] as usize).sum::<usize>();
+    let (mut tags_left, mut elements_left) = (&mut tags[..], &mut elements[..]);
+    let mut parts: Vec<_> = (0..1 << coarse_bits)
+        .map(|first| {
+            let tags = tags_left.split_off_mut(..alike(first)).unwrap_or_default();
+            (tags, elements_left.split_off_mut(..alike(first)).unwrap_or_default())
+        })
+        .collect();
+    workers::each(parts.chunks_mut(SORTED), |parts| sort_alike(parts, bits - coarse_bits));
+    Tags { tags, elements, proofs }
+}
+
+/// Sorts each of the `parts`, whose tags begin alike, by `fine_bits` more and by neighbours.
+fn sort_alike(parts: &mut [(&mut [Block], &mut [u32])], fine_bits: u32) {
+    let fine = (1 << fine_bits) - 1;
+    let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
+    let mut counts = Zeroizing::new(vec![0u32; fine + 1]);
+    for (tags, elements) in parts {
+        few.clear();
+        few.extend(tags.iter().copied().zip(elements.iter().copied()));
+        counts.fill(0);
+        let of = |tag: Block| first_bits(tag, COARSE_BITS + fine_bits) & fine;
+        few.iter().for_each(|(tag, _)| counts[of(*tag)] += 1);
+        let mut next = starts(&counts);
+        for (tag, element) in few.iter() {
+            let at = &mut next[of(*tag)];
+            (tags[*at as usize], elements[*at as usize]) = (*tag, *element);
+            *at += 1;
         }
-        Tags { tags, elements, proofs }
+        sort_neighbours(tags, elements);
     }
 }
 

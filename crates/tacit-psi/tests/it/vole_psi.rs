@@ -9,7 +9,7 @@ use tacit_psi::okvs::Store;
 use tacit_psi::vole_psi::{self, Learns, MAX_ELEMENTS, Options, Outcome, Parameters, Phase};
 use tacit_psi::{Error, Result, paxos};
 
-fn party<E: AsRef<[u8]>>(
+fn party<E: AsRef<[u8]> + Sync>(
     channel: &mut Channel,
     set: &[E],
     learns: Learns,

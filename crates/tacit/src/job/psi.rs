@@ -552,7 +552,7 @@ impl Job {
     /// `most_peer_keys`: rows are revealed.
     ///
     /// Errors as [`run_with`](Self::run_with), and where the job reveals something else.
-    pub fn run<E: AsRef<[u8]>>(
+    pub fn run<E: AsRef<[u8]> + Sync>(
         &self,
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
@@ -571,7 +571,7 @@ impl Job {
     ///
     /// Errors as [`check`](Self::check), [`tacit_psi::paxos::run`], [`payload::run`],
     /// [`circuit::aggregate`] and [`sorted::aggregate`]; nothing is returned unless every check passed.
-    pub fn run_with<E: AsRef<[u8]>>(
+    pub fn run_with<E: AsRef<[u8]> + Sync>(
         &self,
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
@@ -658,7 +658,7 @@ impl Job {
     /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the
     /// function, which both sides compare by its circuit. Errors as [`circuit::shares`], where the
     /// functions differ, and where we give numbers and get what they make without that word.
-    pub fn run_shared<E: AsRef<[u8]>>(
+    pub fn run_shared<E: AsRef<[u8]> + Sync>(
         &self,
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
@@ -697,7 +697,7 @@ impl Job {
         shared::run(channels, base, elements, numbers, (&then, self.result_to_owner), &options, observer)
     }
 
-    fn rows<E: AsRef<[u8]>>(
+    fn rows<E: AsRef<[u8]> + Sync>(
         &self,
         channels: &mut [Channel],
         elements: &[E],

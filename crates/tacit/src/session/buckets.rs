@@ -32,7 +32,7 @@ impl Session {
         observer: &dyn Observer,
     ) -> Result<(Ran<Bucketed>, Pass)> {
         let base = self.allow_psi(job)?;
-        let disk = &Disk { at_once: self.threads, ..*disk };
+        let disk = &Disk { at_once: self.asked_threads(), ..*disk };
         let agreement = job.agreement_in_buckets(&*base, disk);
         let mut pass = None;
         let keys = Box::new(|each: &mut dyn FnMut(Option<&[u8]>) -> Result<()>| {

@@ -226,7 +226,15 @@ impl HalfTrees {
     /// Trees of 2^`depth` leaves, hashed under keys that follow from the public `seed`; `depth` from 1 to 30.
     pub(crate) fn new(depth: usize, seed: Block) -> Self {
         assert!((1..=30).contains(&depth), "tree depth out of range");
-        let keys = GroupKeys::new(seed);
+        Self::with_keys(depth, GroupKeys::new(seed))
+    }
+
+    /// Another expander of the same round, for another thread.
+    pub(crate) fn beside(&self) -> Self {
+        Self::with_keys(self.depth, GroupKeys(self.keys.0.clone()))
+    }
+
+    fn with_keys(depth: usize, keys: GroupKeys) -> Self {
         let cipher = keys.cipher(0);
         let hashed_zero = ggm::ccr_keyed(&cipher, Block::ZERO);
         let blocks = Blocks::new(depth);

@@ -9,6 +9,7 @@ pub(crate) mod half;
 pub(crate) mod leaf_check;
 pub(crate) mod level_check;
 pub(crate) mod opening;
+pub(crate) mod parts;
 pub(crate) mod puncture;
 pub(crate) mod shape;
 pub(crate) mod spcot;

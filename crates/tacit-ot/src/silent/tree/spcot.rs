@@ -16,10 +16,11 @@
 
 use super::half::{HalfTrees, PerTree, Punctured, TILES};
 use super::level_check::{ReceiverCheck, SenderCheck};
+use super::parts::{each_part, parts, places};
 use super::shape::Shape;
 use crate::Result;
 use tacit_crypto::ggm::LANES;
-use tacit_crypto::{BitVec, Block, Prg};
+use tacit_crypto::{BitVec, Block, Prg, workers};
 use tacit_net::Channel;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -171,6 +172,10 @@ pub(crate) fn send_each(
     let roots =
         offsets(seed, shape).enumerate().map(|(p, offset)| offset ^ masked(shape.cot(p, 0))).collect();
     let trees = SenderTrees { shape, delta, roots, seed };
+    if check.is_none() && each.is_none() && workers::count() > 1 {
+        send_corrections(channel, &trees, expander, &masked)?;
+        return Ok(trees);
+    }
     let mut sums = vec![[Block::ZERO; TREES]; shape.depth];
     let mut message = Vec::with_capacity(TREES * shape.depth);
     let mut unsent = 0;
@@ -201,6 +206,35 @@ pub(crate) fn send_each(
     sums.zeroize();
     channel.flush()?;
     Ok(trees)
+}
+
+/// The corrections of all groups, where workers make them: the same message.
+fn send_corrections(
+    channel: &mut Channel,
+    trees: &SenderTrees,
+    expander: &mut HalfTrees,
+    masked: &(dyn Fn(usize) -> Block + Sync),
+) -> Result<()> {
+    let shape = trees.shape;
+    let parts = parts(shape);
+    let mut message = vec![Block::ZERO; shape.corrections()];
+    let places = places(&parts, &mut message, LANES * (shape.depth - 1));
+    each_part(expander, parts.iter().zip(places), |expander, (part, message)| {
+        let mut sums = Zeroizing::new(vec![[Block::ZERO; TREES]; shape.depth]);
+        let roots = Zeroizing::new(trees.roots(part.first, part.tiles));
+        expander.expand(part.group(), trees.delta, &roots, part.tiles, &mut sums, None, None::<Each<'_>>);
+        let lines = message.chunks_exact_mut(LANES);
+        let levels = (0..part.tiles).flat_map(|tile| (1..shape.depth).map(move |level| (tile, level)));
+        for (line, (tile, level)) in lines.zip(levels) {
+            for (lane, block) in line.iter_mut().enumerate() {
+                let tree = tile * LANES + lane;
+                *block = sums[level][tree] ^ masked(shape.cot(part.first * LANES + tree, level));
+            }
+        }
+    });
+    channel.send_blocks(&message)?;
+    channel.flush()?;
+    Ok(())
 }
 
 /// What the sender adds to the root of each tree.

@@ -52,7 +52,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use table::{Keys, Table};
-use tacit_crypto::{BitVec, Prg};
+use tacit_crypto::{BitVec, Prg, workers};
 use tacit_net::{Agreement, Channel, Limits};
 use tacit_ot::BaseOt;
 use tacit_psi::{paxos, vole_psi};
@@ -519,6 +519,7 @@ impl Way<'_> {
         todo: &[usize],
     ) -> Result<()> {
         let at_once = channels.len();
+        let each = (workers::count() / at_once).max(1);
         let shared = Mutex::new((local, None));
         std::thread::scope(|scope| {
             for (first, channel) in channels.iter_mut().enumerate() {
@@ -545,7 +546,7 @@ impl Way<'_> {
                 if at_once == 1 {
                     work();
                 } else {
-                    scope.spawn(work);
+                    scope.spawn(move || workers::limited(each, work));
                 }
             }
         });

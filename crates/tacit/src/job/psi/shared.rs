@@ -100,7 +100,7 @@ fn input(shares: &Shares, me: Party) -> BitVec {
 ///
 /// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
 /// the two sides' functions differ.
-pub(super) fn run<E: AsRef<[u8]>>(
+pub(super) fn run<E: AsRef<[u8]> + Sync>(
     channels: &mut [Channel],
     base: &(dyn BaseOt + Send + Sync),
     elements: &[E],

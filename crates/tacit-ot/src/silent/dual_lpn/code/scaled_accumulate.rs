@@ -15,11 +15,16 @@
 
 use tacit_crypto::accumulate::{Permutation, SIGMA, add_diagonal};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{Block, Prg, gf128};
+use tacit_crypto::{Block, Prg, gf128, workers};
 use zeroize::Zeroizing;
 
 /// Positions handled together, in first-level cache.
 const PIECE: usize = 512;
+
+/// Fewer entries than this are not shared by threads.
+const ENTRIES_EACH: usize = 1 << 14;
+/// Blocks of the stream that a matrix of the fold takes.
+const DRAWN: usize = SIGMA * SIGMA / 128;
 
 /// The code of one length and seed.
 #[derive(Clone, Debug)]
@@ -53,8 +58,7 @@ impl ScaledAccumulate {
     pub fn encode(&self, input: &mut [Block], scratch: &mut [Block], out: &mut [Block]) {
         let (first, second) = (input.as_chunks_mut::<1>().0, scratch.as_chunks_mut().0);
         self.check(first, second);
-        let mut stage = Stage::new(&self.factors[0]);
-        first.chunks_mut(PIECE).for_each(|sums| stage.accumulate(sums));
+        accumulate(&self.factors[0], first, |_, _| ());
         self.finish(first, second, [out]);
     }
 
@@ -65,7 +69,7 @@ impl ScaledAccumulate {
     /// them. The second stands in the first half of `scratch`, which is twice as long as it, as `first` is.
     pub(crate) fn encode_both(
         &self,
-        mut fill: impl FnMut(usize, &mut [Block]),
+        fill: impl Fn(usize, &mut [Block]) + Sync,
         first: &mut [Block],
         scratch: &mut [Block],
         out: [&mut [Block]; 2],
@@ -73,16 +77,15 @@ impl ScaledAccumulate {
         let input = 2 * self.outputs;
         let first = first.as_chunks_mut::<2>().0;
         self.check(first, scratch.as_chunks::<2>().0);
-        let mut stage = Stage::new(&self.factors[0]);
-        let mut filled = Zeroizing::new([Block::ZERO; PIECE]);
-        for (i, (sums, second)) in first.chunks_mut(PIECE).zip(scratch[..input].chunks(PIECE)).enumerate() {
+        let second = &scratch[..input];
+        accumulate(&self.factors[0], first, |start, sums| {
+            let mut filled = Zeroizing::new([Block::ZERO; PIECE]);
             let filled = &mut filled[..sums.len()];
-            fill(i * PIECE, filled);
-            for ((sum, one), other) in sums.iter_mut().zip(filled).zip(second) {
+            fill(start, filled);
+            for ((sum, one), other) in sums.iter_mut().zip(filled).zip(&second[start..]) {
                 *sum = [*one, *other];
             }
-            stage.accumulate(sums);
-        }
+        });
         self.finish(first, scratch.as_chunks_mut().0, out);
     }
 
@@ -95,26 +98,34 @@ impl ScaledAccumulate {
         &self,
         first: &[[Block; W]],
         second: &mut [[Block; W]],
-        mut out: [&mut [Block]; W],
+        out: [&mut [Block]; W],
     ) {
         let count = out[0].len();
         assert!(count <= self.outputs && out.iter().all(|out| out.len() == count), "code shapes");
-        let mut stage = Stage::new(&self.factors[1]);
-        for (i, sums) in second.chunks_mut(PIECE).enumerate() {
-            self.permutations[0].gather(i * PIECE, first, sums, |to, from| *to = from);
-            stage.accumulate(sums);
-        }
+        accumulate(&self.factors[1], second, |start, sums| {
+            self.permutations[0].gather(start, first, sums, |to, from| *to = from);
+        });
+        let (second, share) = (&*second, share(count));
+        let mut outs = out.map(|out| out.chunks_mut(share));
+        let parts = (0..count).step_by(share).map(|start| (start, outs.each_mut().map(|out| out.next())));
+        workers::each(parts, |(start, out)| self.fold(second, start, out.map(Option::unwrap_or_default)));
+    }
 
-        let mut stage = Stage::new(&self.factors[2]);
+    /// The results from `start` on, a multiple of [`PIECE`].
+    fn fold<const W: usize>(&self, second: &[[Block; W]], first: usize, mut out: [&mut [Block]; W]) {
+        let count = out[0].len();
+        let mut stage = Stage::new(&self.factors[2], first);
         let mut diagonal = self.diagonal.clone();
+        diagonal.skip(first / SIGMA * DRAWN);
         let [mut upper, mut lower] = [(); 2].map(|()| Zeroizing::new([[Block::ZERO; W]; PIECE]));
         let [mut sums, mut terms] = [(); 2].map(|()| Zeroizing::new([Block::ZERO; PIECE]));
         for start in (0..count).step_by(PIECE) {
             let len = PIECE.min(count - start);
             let whole = len.next_multiple_of(SIGMA);
             let (upper, lower) = (&mut upper[..whole], &mut lower[..whole]);
-            self.permutations[1].gather(start, second, upper, |to, from| *to = from);
-            self.permutations[1].gather(self.outputs + start, second, lower, |to, from| *to = from);
+            let at = first + start;
+            self.permutations[1].gather(at, second, upper, |to, from| *to = from);
+            self.permutations[1].gather(self.outputs + at, second, lower, |to, from| *to = from);
             stage.scale(lower);
             let matrices = diagonal.clone();
             for (word, out) in out.iter_mut().enumerate() {
@@ -129,6 +140,40 @@ impl ScaledAccumulate {
     }
 }
 
+/// Entries that a thread handles of `len`.
+fn share(len: usize) -> usize {
+    workers::share(len, ENTRIES_EACH).next_multiple_of(PIECE)
+}
+
+/// Multiplies entries by factors and accumulates them; `fill` makes them, piece by piece. Each thread has a share,
+/// to which the sum of those in front is added when all have theirs.
+fn accumulate<const W: usize>(
+    factors: &Prg,
+    entries: &mut [[Block; W]],
+    fill: impl Fn(usize, &mut [[Block; W]]) + Sync,
+) {
+    let share = share(entries.len());
+    let sums = workers::map(entries.chunks_mut(share).enumerate(), |(i, entries)| {
+        let mut stage = Stage::new(factors, i * share);
+        for (j, entries) in entries.chunks_mut(PIECE).enumerate() {
+            fill(i * share + j * PIECE, entries);
+            stage.accumulate(entries);
+        }
+        stage.sums
+    });
+    let mut in_front = Zeroizing::new([Block::ZERO; W]);
+    let in_front = sums.iter().map(|sums| {
+        let before = in_front.clone();
+        in_front.iter_mut().zip(sums.iter()).for_each(|(sum, of)| *sum ^= *of);
+        before
+    });
+    workers::each(entries.chunks_mut(share).zip(in_front).skip(1), |(entries, in_front)| {
+        for entry in entries {
+            entry.iter_mut().zip(in_front.iter()).for_each(|(entry, sum)| *entry ^= *sum);
+        }
+    });
+}
+
 /// One pass of factors over `W` words side by side, with their sums so far.
 struct Stage<const W: usize> {
     factors: Prg,
@@ -139,9 +184,12 @@ struct Stage<const W: usize> {
 }
 
 impl<const W: usize> Stage<W> {
-    fn new(factors: &Prg) -> Self {
+    /// The pass over entries from `first` on.
+    fn new(factors: &Prg, first: usize) -> Self {
         let (drawn, spread) = ([Block::ZERO; PIECE], [[Block::ZERO; W]; PIECE]);
-        Stage { factors: factors.clone(), drawn, spread, sums: Zeroizing::new([Block::ZERO; W]) }
+        let mut factors = factors.clone();
+        factors.skip(first);
+        Stage { factors, drawn, spread, sums: Zeroizing::new([Block::ZERO; W]) }
     }
 
     /// Multiplies the next entries.
@@ -237,6 +285,28 @@ mod tests {
                 assert!(first == expected[..count] && second == others[..count], "length {n}");
             }
         }
+    }
+
+    #[test]
+    fn many_threads_encode_what_one_does() {
+        let mut prg = Prg::from_seed(Block::new(13));
+        let n = 3 * ENTRIES_EACH + 704;
+        let code = ScaledAccumulate::new(prg.block(), n);
+        let mut input = vec![Block::ZERO; n];
+        prg.fill_blocks(&mut input);
+        let of = |threads| {
+            workers::limited(threads, || {
+                let [mut one, mut first, mut second] = [(); 3].map(|()| vec![Block::ZERO; n / 2 - 5]);
+                code.encode(&mut input.clone(), &mut vec![Block::ONES; n], &mut one);
+                let [mut sums, mut scratch] = [(); 2].map(|()| vec![Block::ONES; 2 * n]);
+                scratch[..n].copy_from_slice(&input);
+                let fill = |at: usize, piece: &mut [Block]| piece.fill(Block::new(at as u128 + 1));
+                code.encode_both(fill, &mut sums, &mut scratch, [&mut first, &mut second]);
+                [one, first, second]
+            })
+        };
+        let alone = of(1);
+        assert!(alone[0] == alone[2] && [2, 3, 8].into_iter().all(|threads| of(threads) == alone));
     }
 
     /// A subspace of GF(2)^n, spanned by rows in echelon form.

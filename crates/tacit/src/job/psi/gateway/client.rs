@@ -9,8 +9,8 @@ use super::words::{Reader, Reply, Request, Terms, Token, Writer, ask, unknown_to
 use crate::{Blame, Error, Result, Security, security_name};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
-use tacit_crypto::Prg;
 use tacit_crypto::aes::Aes128;
+use tacit_crypto::{Prg, workers};
 use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Limits, OneSided, Party, PublicKey, SessionId};
 use tacit_ot::BaseOt;
@@ -348,7 +348,9 @@ impl Planned {
         let (link, come) = channel.into_link()?;
         let limits = Limits { idle: self.patience.max(REACHING), ..Limits::default() };
         let mut channel = Channel::go_on(link, &come, self.party, SessionId(session), limits);
-        let (result, received) = match self.intersect(&mut channel, gathered, base) {
+        // An engine gives a task one core, and runs as many tasks as it has.
+        let ran = workers::limited(1, || self.intersect(&mut channel, gathered, base));
+        let (result, received) = match ran {
             Ok(outcome) => outcome,
             Err(error) if error.is_lost_link() => {
                 // The gateway says why, if there is more to it than a lost way.

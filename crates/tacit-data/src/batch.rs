@@ -1,0 +1,107 @@
+//! Keys that are hashed together: those of one length go side by side through the vectorised hash.
+
+use crate::keys::Tally;
+use crate::records::{Element, KeyHasher, digest, digests};
+use zeroize::Zeroizing;
+
+/// Rows of a batch: so many that most lengths fill the vectors.
+const ROWS: usize = 2048;
+/// Bytes of an encoded key that the vectorised hash takes.
+const SHORT: usize = 64;
+
+/// Rows whose keys wait to be hashed.
+pub(crate) struct Batch {
+    hasher: KeyHasher,
+    /// Of each length the encoded keys, and which rows they are of.
+    of_length: Vec<(Zeroizing<Vec<[u8; SHORT]>>, Vec<u32>)>,
+    hashed: Zeroizing<Vec<Element>>,
+    elements: Zeroizing<Vec<Option<Element>>>,
+}
+
+impl Batch {
+    /// No rows, of whose keys `hasher` says what they are.
+    pub(crate) fn of(hasher: KeyHasher) -> Self {
+        let of_length = (0..=SHORT).map(|_| Default::default()).collect();
+        Batch { hasher, of_length, hashed: Zeroizing::default(), elements: Zeroizing::default() }
+    }
+
+    /// Adds a row with these key parts; `false` when it has no key.
+    pub(crate) fn add<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> bool {
+        let row = self.elements.len() as u32;
+        let encoded = self.hasher.encode(parts);
+        self.elements.push(None);
+        let (Some(encoded), Some(element)) = (encoded, self.elements.last_mut()) else { return false };
+        match self.of_length.get_mut(encoded.len()) {
+            None => *element = Some(digest(encoded)),
+            Some((keys, rows)) => {
+                let mut key = [0; SHORT];
+                key[..encoded.len()].copy_from_slice(encoded);
+                keys.push(key);
+                rows.push(row);
+            }
+        }
+        true
+    }
+
+    /// Whether it is time to hash.
+    pub(crate) fn is_full(&self) -> bool {
+        self.elements.len() >= ROWS
+    }
+
+    /// Hands the elements of all rows to `visit`, `None` where there is no key, and begins anew.
+    pub(crate) fn hash<T>(&mut self, visit: impl FnOnce(&[Option<Element>]) -> T) -> T {
+        for (len, (keys, rows)) in
+            self.of_length.iter_mut().enumerate().filter(|(_, (keys, _))| !keys.is_empty())
+        {
+            self.hashed.resize(keys.len(), [0; 32]);
+            digests(len, keys, &mut self.hashed);
+            for (element, row) in self.hashed.iter().zip(rows.iter()) {
+                self.elements[*row as usize] = Some(*element);
+            }
+            keys.clear();
+            rows.clear();
+        }
+        let result = visit(&self.elements);
+        self.elements.clear();
+        result
+    }
+
+    /// What was refused.
+    pub(crate) fn into_tally(mut self) -> Tally {
+        self.hasher.take_tally()
+    }
+
+    /// The hasher, which counts on.
+    pub(crate) fn into_hasher(self) -> KeyHasher {
+        self.hasher
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{KeySpec, Normalisation};
+
+    #[test]
+    fn elements_are_those_of_one_key_at_a_time() {
+        let spec = KeySpec::text(vec!["a".into(), "b".into()], Normalisation::default());
+        let mut alone = KeyHasher::of(&spec);
+        let mut batch = Batch::of(KeyHasher::of(&spec));
+        let mut seen = 0;
+        for _ in 0..2 {
+            let mut expected = Vec::new();
+            // Lengths on both sides of what the vectorised hash takes, and rows without a key.
+            for row in 0..700 {
+                let parts = ["Ä".repeat(row % 40), format!("Key {row}")];
+                let parts = || parts.iter().map(String::as_str);
+                expected.push(alone.hash(parts()));
+                assert_eq!(batch.add(parts()), row % 40 > 0);
+            }
+            batch.hash(|elements| {
+                assert!(elements == expected);
+                seen += elements.len();
+            });
+        }
+        assert_eq!((seen, batch.into_tally().rows), (1400, 1400));
+    }
+}
