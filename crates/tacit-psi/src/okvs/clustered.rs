@@ -63,8 +63,9 @@ const THRESHOLD: u64 = 122_300;
 const FITTED_TENTHS: u64 = 532;
 /// Bits that must be left for bins that overflow, before the number of bins is counted.
 const LOAD_BITS: u64 = 42;
-/// The same for the room that [`Binned`] sets aside, so that nothing fails there first.
-const ROOM_BITS: u64 = 64;
+/// The same for the room that [`Binned`] sets aside, so that nothing fails there first. A receiver that looks for a
+/// salt which crowds a bin of the sender's finds none: that the sender ends would tell it of the sender's set.
+const ROOM_BITS: u64 = 128;
 /// The most keys of a table with one slot a key.
 const MAX_DENSE: usize = 1 << 16;
 /// ln 2 in thousandths, rounded up.
@@ -364,7 +365,7 @@ pub(crate) struct Binned {
 
 impl Binned {
     /// Puts keys, with their values, where `shape` wants them; they are the elements from `first` on. `false`
-    /// when a bin has no room for them, which hashes of distinct elements do once in 2^64.
+    /// when a bin has no room for them, which hashes of distinct elements do once in 2^128.
     pub(crate) fn push(&mut self, shape: &Shape, keys: &[Block], values: &[Block], first: u32) -> bool {
         let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
         let mut element = first;
