@@ -68,7 +68,13 @@ def test_amounts_are_added_up_in_hundredths(tmp_path: Path, kind: str) -> None:
     """
     with party(code, address=address, column=column) as child:
         ours = tacit.intersect(
-            table, "Name", listen=address, result="peer", reveal=f"sum:{column}", give=column, security="semi-honest"
+            table,
+            "Name",
+            listen=address,
+            result="peer",
+            reveal=f"sum:{column}",
+            give=column,
+            security="semi-honest",
         )
         assert (ours.value, child.end()) == (None, [1950])
 
@@ -83,6 +89,9 @@ def test_keys_of_spark_have_the_same_types() -> None:
         found: list[bytes | None] = pyarrow.array(key.digests(batch)).to_pylist()
         return found
 
-    points, commas = digests(["decimal"], "1.50", "15e-1", "1,5"), digests(["decimal:comma"], "1,5", "2", "1.5")
+    points, commas = (
+        digests(["decimal"], "1.50", "15e-1", "1,5"),
+        digests(["decimal:comma"], "1,5", "2", "1.5"),
+    )
     assert points[0] == points[1] == commas[0] and points[0] is not None
     assert points[2] is None and commas[2] is None and commas[1] not in (None, points[0])

@@ -138,6 +138,47 @@ def by_hand(folder):
         yield name, path
 
 
+def other_kinds(folder):
+    """(name, file, options, the same table as a file that the other readers read) of what others write."""
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.ipc as ipc
+    import pyarrow.feather as feather
+
+    frame = pd.DataFrame({"k": ["Zoë", "José", "ann, b", "x"], "n": pd.array([1, None, 3, 2**53 + 1], dtype="Int64"),
+                          "t": ["é; \"x\"", None, "l1\nl2", "€"]})
+    twin = folder / "twin.csv"
+    frame.to_csv(twin, index=False)
+    for kind in ("xz", "bz2", "zip"):
+        frame.to_csv(folder / f"packed.{kind}", index=False)
+        yield f"pandas: CSV in {kind}", folder / f"packed.{kind}", [], twin
+    for encoding in ("cp1252", "utf-16le"):
+        frame.to_csv(folder / f"{encoding}.csv", index=False, encoding=encoding)
+        yield f"pandas: CSV in {encoding}", folder / f"{encoding}.csv", ["--encoding", encoding], twin
+    frame.to_json(folder / "pandas.jsonl", orient="records", lines=True)
+    yield "pandas: JSON lines", folder / "pandas.jsonl", [], twin
+    pl.from_pandas(frame).write_ndjson(folder / "polars.ndjson")
+    yield "Polars: JSON lines", folder / "polars.ndjson", [], twin
+    feather.write_feather(arrow_table(), folder / "twin.arrow")
+    with ipc.new_stream(folder / "pyarrow.stream", arrow_table().schema) as writer:
+        for batch in arrow_table().to_batches(max_chunksize=2):
+            writer.write_batch(batch)
+    yield "pyarrow: Arrow stream", folder / "pyarrow.stream", [], folder / "twin.arrow"
+    options = ipc.IpcWriteOptions(compression="zstd")
+    with ipc.new_stream(folder / "packed.stream", arrow_table().schema, options=options) as writer:
+        writer.write_table(arrow_table())
+    yield "pyarrow: Arrow stream, zstd", folder / "packed.stream", [], folder / "twin.arrow"
+    parts = [pa.array(["b", "a", "b"]).dictionary_encode(), pa.array(["c", "b", "a"]).dictionary_encode()]
+    schema = pa.schema([("k", pa.string()), ("v", parts[0].type)])
+    with ipc.new_stream(folder / "dictionaries.stream", schema) as writer:
+        for at, part in enumerate(parts):
+            writer.write_batch(pa.record_batch([pa.array([f"{at}{i}" for i in range(3)]), part], schema=schema))
+    whole = pa.table({"k": ["00", "01", "02", "10", "11", "12"], "v": ["b", "a", "b", "c", "b", "a"]})
+    feather.write_feather(whole, folder / "whole.arrow")
+    yield "pyarrow: Arrow stream with new dictionaries", folder / "dictionaries.stream", [], folder / "whole.arrow"
+
+
 WRITERS = [by_pyarrow, by_pandas, by_polars, by_duckdb, by_hand]
 
 
@@ -259,10 +300,10 @@ class Tables(unittest.TestCase):
         cls.path = Path(cls.folder.name)
         cls.addClassCleanup(cls.folder.cleanup)
 
-    def through(self, source, target):
+    def through(self, source, target, options=()):
         """What `tacit psi` writes of all rows."""
         address = f"127.0.0.1:{free_port()}"
-        words = [self.tacit, "psi", "--insecure-plaintext", "--input", source, "--key", "k"]
+        words = [self.tacit, "psi", "--insecure-plaintext", "--input", source, "--key", "k", *options]
         other = subprocess.Popen([*words, "--listen", address, "--result", "peer"], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
         run = subprocess.run([*words, "--connect", address, "--output", target, "--overwrite"], capture_output=True, text=True)
@@ -291,6 +332,20 @@ class Tables(unittest.TestCase):
                     self.assertEqual([n.strip() for n in found[0]], [n.strip() for n in known[0]])
                     if (name, kind) not in EXCEPTIONS:
                         self.assertEqual(found[1], known[1])
+
+
+    def test_other_kinds(self):
+        """The same table in kinds that have no other reader here: as those read it that have."""
+        missing = [name for name in ("pandas", "pyarrow", "polars") if not importlib.util.find_spec(name)]
+        if missing:
+            self.skipTest(f"left out: {', '.join(missing)} not installed")
+        for name, source, options, twin in other_kinds(self.path):
+            target = self.path / f"out{twin.suffix}"
+            self.through(source, target, options)
+            readers = [by_csv_reader, by_pyarrow_reader] if twin.suffix == ".csv" else [by_pyarrow_reader, by_polars_reader]
+            for reader in readers:
+                with self.subTest(file=name, reader=reader.__name__):
+                    self.assertEqual(reader(target), reader(twin))
 
 
 def _test(write):
