@@ -438,7 +438,8 @@ class Session:
     security:
         ``"malicious"`` (a peer that cheats is caught) or ``"semi-honest"``.
     threads:
-        Computing threads, each with a connection of its own. Both sides must say the same.
+        Computing threads, each with a connection of its own; 1 unless given. Both sides must say the same. An
+        intersection has one connection, and computes on all cores unless given: there it is each side's own affair.
     post_quantum:
         Refuses what falls to a quantum computer.
     timeout:
@@ -459,7 +460,7 @@ class Session:
         identity: Path | None = None,
         peer: Path | None = None,
         security: Literal["malicious", "semi-honest"] = "malicious",
-        threads: int = 1,
+        threads: int | None = None,
         post_quantum: bool = False,
         base_ot: str | None = None,
         timeout: float | None = None,

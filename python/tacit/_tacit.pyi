@@ -16,7 +16,7 @@ class Peer:
         identity: Path | None = None,
         peer: Path | None = None,
         security: str = "malicious",
-        threads: int = 1,
+        threads: int | None = None,
         post_quantum: bool = False,
         base_ot: str | None = None,
         timeout: float | None = None,

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Parts that are made beyond those at work.
-const AHEAD: usize = 2;
+const PARTS_AHEAD: usize = 2;
 /// More threads than this are never used.
 pub const MAX_THREADS: usize = 64;
 
@@ -139,7 +139,7 @@ pub fn in_order<T: Send, R: Send, E>(
     pool.in_place_scope(|scope| {
         let (mut made, mut goes_on): (VecDeque<Receiver<R>>, bool) = (VecDeque::new(), true);
         loop {
-            while goes_on && made.len() < threads + AHEAD {
+            while goes_on && made.len() < threads + PARTS_AHEAD {
                 let Some(part) = make()? else {
                     goes_on = false;
                     break;

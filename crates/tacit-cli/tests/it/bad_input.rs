@@ -318,7 +318,11 @@ fn different_parameters() {
         ),
         (&["--key", "email"], &["--key", "email", "--base-ot", "mr19"], "--base-ot: mr19 there, mrr21 here"),
         (&["--key", "email"], &["--key", "email", "--result", "me"], "--result me there, --result both here"),
-        (&["--key", "email"], &["--key", "email", "--threads", "2"], "channels (--threads): 2 there, 1 here"),
+        (
+            &["--key", "email", "--memory", "64MiB"],
+            &["--key", "email", "--memory", "64MiB", "--threads", "2"],
+            "channels (--threads): 2 there, 1 here",
+        ),
     ];
     for (first, second, word) in cases {
         let address = format!("127.0.0.1:{}", free_port());

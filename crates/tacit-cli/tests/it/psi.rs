@@ -397,6 +397,24 @@ fn a_file_of_one_key_tests_hardly_more() {
     assert_eq!(field(b.success(), "peer_keys_tested_at_most"), 2002);
 }
 
+/// Neither side has to know of the other's threads, and large files come out as small ones do.
+#[test]
+fn each_side_computes_on_as_many_threads_as_it_likes() {
+    let bench = Bench::with_keys();
+    let row = |i: u32| format!("user{i}@example.com,\"number {i}\"\n");
+    let table = |range: std::ops::Range<u32>| "email,note\n".to_owned() + &range.map(row).collect::<String>();
+    bench.write("alice.csv", table(0..90_000));
+    bench.write("bob.csv", table(60_000..150_000));
+    for (first, second) in [("1", "3"), ("8", "2")] {
+        let mine = ["--key", "email", "--result", "me", "--output", "both.csv", "--threads", first];
+        let theirs = ["--key", "email", "--result", "peer", "--threads", second];
+        let (told, _) = run(&bench, &mine, &theirs);
+        assert_eq!(field(&told, "matches"), 30_000);
+        let both = std::fs::read_to_string(bench.path("both.csv")).unwrap();
+        assert!(both == table(60_000..90_000), "{first} and {second} threads");
+    }
+}
+
 /// Half a million keys a side do not fit in what is given, and the system says that it was kept to.
 #[cfg(target_os = "linux")]
 #[test]

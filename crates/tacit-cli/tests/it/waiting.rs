@@ -44,10 +44,13 @@ fn alice(bench: &Bench, address: &str, more: &[&str]) -> Child {
 fn strangers_do_not_end_a_listener_and_the_peer_is_served_at_once() {
     let bench = with_tables();
     bench.run(&["keygen", "--out", "mallory.key"]).success();
-    for (threads, word) in [("1", "10 matches"), ("2", "10 matches")] {
+    // Buckets have a connection for each thread.
+    let buckets = ["--threads", "2", "--memory", "64MiB"];
+    for (threads, more) in [("1", &[][..]), ("2", &buckets[..])] {
+        let word = "10 matches";
         let port = free_port();
         let address = format!("127.0.0.1:{port}");
-        let first = alice(&bench, &address, &["--threads", threads]);
+        let first = alice(&bench, &address, more);
         drop(until_it_listens(port));
         let mut held = Vec::new();
         for number in 0..60 {
@@ -71,7 +74,7 @@ fn strangers_do_not_end_a_listener_and_the_peer_is_served_at_once() {
         assert!(start.elapsed() < Duration::from_secs(5), "the wrong key is refused at once");
 
         let start = Instant::now();
-        let bob = [&["psi", "--connect", &address], &side("bob")[..], &["--threads", threads]].concat();
+        let bob = [&["psi", "--connect", &address], &side("bob")[..], more].concat();
         let second = bench.run(&bob);
         let first = wait(first);
         assert!(start.elapsed() < Duration::from_secs(10), "the peer is served at once");

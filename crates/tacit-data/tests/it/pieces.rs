@@ -75,7 +75,7 @@ fn many_workers_read_what_one_reads() {
     assert_eq!(refused.iter().map(|(_, rows)| *rows).sum::<u64>(), of_kind(5));
     assert_eq!(elements.len() as u64, ROWS as u64 - of_kind(5) - of_kind(7) - of_kind(11) - of_kind(13) + 2);
     assert!(signs.contains(&of_kind(7).to_string()), "{signs}");
-    assert!(longest.bytes > 20 && longest.lines == 3 && longest.line > 0);
+    assert_eq!((longest.bytes, longest.lines, longest.line, longest.lines_at), (20, 3, 5, 5));
 
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     packed.write_all(whole.as_bytes()).unwrap();

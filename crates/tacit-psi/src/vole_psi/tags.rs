@@ -57,7 +57,7 @@ pub(super) fn group(bins: usize) -> usize {
 /// Sorts the tags that stand in the place of the keys of `binned`: by the first bits in one pass, then within the
 /// first-level cache by as many bits as tell most of them apart, then neighbours. `counts` are of each [`group`] of
 /// bins. Tags are values of a hash function that no party chose.
-pub(super) fn sort(mut binned: Binned, counts: &[Counts], proofs: Zeroizing<Vec<Proof>>) -> Tags {
+pub(super) fn sort(binned: Binned, counts: &[Counts], proofs: Zeroizing<Vec<Proof>>) -> Tags {
     let bits = bits(binned.len());
     let coarse_bits = bits.min(COARSE_BITS);
     let mut tags = Buffer::zeros(binned.len());
@@ -73,10 +73,10 @@ pub(super) fn sort(mut binned: Binned, counts: &[Counts], proofs: Zeroizing<Vec<
             places.push(tags.iter_mut().zip(elements));
         }
     }
-    let bins: Vec<_> = binned.bins_mut().collect();
+    let bins: Vec<_> = binned.bins().collect();
     let groups = bins.chunks(group(bins.len())).zip(places);
     workers::each(groups, |(bins, mut places)| {
-        for (tags, _, elements) in bins {
+        for (tags, elements) in bins {
             for (tag, element) in tags.iter().zip(*elements) {
                 if let Some((to, of)) = places[first_bits(*tag, coarse_bits)].next() {
                     (*to, *of) = (*tag, *element);

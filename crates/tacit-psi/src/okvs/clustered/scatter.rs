@@ -107,4 +107,11 @@ impl Binned {
             (&mut keys[..*len], &mut values[..*len], &elements[..*len])
         })
     }
+
+    /// What took the place of each bin's keys, and its elements.
+    pub(crate) fn bins(&self) -> impl Iterator<Item = (&[Block], &[u32])> {
+        let Binned { keys, elements, lens, room, .. } = self;
+        let bins = keys.chunks(*room).zip(elements.chunks(*room)).zip(lens);
+        bins.map(|((keys, elements), len)| (&keys[..*len], &elements[..*len]))
+    }
 }
