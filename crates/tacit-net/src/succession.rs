@@ -130,9 +130,17 @@ impl PublicKeys {
 
     /// Fingerprints of the keys that are accepted on this day, counted from 1970.
     pub fn accepted_on(&self, day: u64) -> BTreeSet<String> {
-        let is_accepted = |until: &Option<u64>| until.is_none_or(|until| day <= until);
-        let keys = self.all().into_iter().filter(|(_, until)| is_accepted(until));
-        keys.map(|(key, _)| key.fingerprint()).collect()
+        self.keys_on(day).map(|key| key.fingerprint()).collect()
+    }
+
+    /// The keys that are accepted today, oldest first.
+    pub fn accepted_keys(&self) -> Vec<PublicKey> {
+        self.keys_on(today()).collect()
+    }
+
+    fn keys_on(&self, day: u64) -> impl Iterator<Item = PublicKey> {
+        let is_accepted = move |until: &Option<u64>| until.is_none_or(|until| day <= until);
+        self.all().into_iter().filter(move |(_, until)| is_accepted(until)).map(|(key, _)| key)
     }
 
     /// Compares these keys with the successions that the file `memory` holds, and adds those that it does not:

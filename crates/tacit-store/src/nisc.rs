@@ -1,15 +1,15 @@
 //! Keys of NISC in their files: `tacit_ot::silent::nisc` on the disk.
 //!
-//! A receiver's key takes one question and a sender's key one reply. Behind the key's bytes its file gets the
-//! hash of that message, on the disk, before the message may leave ([`Pending`]): the very same message can be
-//! had again, and no other.
+//! A key serves for random transfers or for chosen ones, of which a receiver's takes one question and a sender's
+//! one reply. Behind the key's bytes its file says for which, on the disk, before anything may leave: a byte, and
+//! for chosen ones the message's hash ([`Pending`]). The very same message can be had again, and no other.
 
 use crate::sealed::{Locked, io_fault};
 use std::io::Read;
 use std::path::Path;
 use tacit_crypto::{BitVec, Block};
 use tacit_net::PublicKey;
-use tacit_ot::silent::nisc::{self, Params, ReceiverKey, ReceiverOutput, SenderKey};
+use tacit_ot::silent::nisc::{Asked, Params, ReceiverKey, ReceiverOutput, SenderKey};
 use tacit_ot::{Error, Result};
 use zeroize::Zeroizing;
 
@@ -27,6 +27,18 @@ pub enum Served {
         "this key replied before; another reply under it would open both messages; answer the public key anew"
     )]
     Replied,
+    /// The key is for chosen messages, and its random transfers are wanted.
+    #[error(
+        "this key has served for chosen messages, whose choices its random transfers would tell; make a new key \
+         for random ones"
+    )]
+    Chosen,
+    /// The key's random transfers were taken, and chosen messages are wanted.
+    #[error(
+        "this key's random transfers were taken, and a question or a reply under it would tell of them; make a new \
+         key for chosen messages"
+    )]
+    Random,
 }
 
 impl From<Served> for Error {
@@ -41,6 +53,30 @@ fn open(path: &Path, len: usize) -> Result<(Locked, Zeroizing<Vec<u8>>)> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(len));
     (&*file).take(len as u64).read_to_end(&mut bytes).map_err(io_fault("read"))?;
     Ok((file, bytes))
+}
+
+/// What stands behind the key's bytes once it has served: for random transfers nothing more, for chosen ones the
+/// hash of the message.
+const RANDOM: u8 = 1;
+const CHOSEN: u8 = 2;
+
+/// Holds the key's file to `wanted`, for good. A mark of which a crash left a part is none that fits.
+fn mark(file: &Locked, key: usize, wanted: &[u8], otherwise: Served) -> Result<()> {
+    let found = file.read_or_write(key as u64, blake3::OUT_LEN as u64 + 2, wanted);
+    let found = found.map_err(io_fault("marked as used"))?;
+    if found.is_empty() || found == wanted {
+        return Ok(());
+    }
+    Err(match (found[0], wanted[0]) {
+        (RANDOM, CHOSEN) => Served::Random.into(),
+        (CHOSEN, RANDOM) => Served::Chosen.into(),
+        _ => otherwise.into(),
+    })
+}
+
+/// The mark of a key that has served for this message.
+fn chosen(message: &[u8]) -> Vec<u8> {
+    [&[CHOSEN][..], blake3::hash(message).as_bytes()].concat()
 }
 
 /// The one message for which a key serves, before the key's file says so.
@@ -63,13 +99,7 @@ impl Pending<'_> {
     ///
     /// Errors: `Store` with [`Served`] when the key served for another message, and those of the file.
     pub fn release(self) -> Result<Vec<u8>> {
-        let hash = blake3::hash(&self.message);
-        let limit = blake3::OUT_LEN as u64 + 1;
-        let mark = self.file.read_or_write(self.len as u64, limit, hash.as_bytes());
-        let mark = mark.map_err(io_fault("marked as used"))?;
-        if !mark.is_empty() && mark != hash.as_bytes() {
-            return Err(self.otherwise.into());
-        }
+        mark(self.file, self.len, &chosen(&self.message), self.otherwise)?;
         Ok(self.message)
     }
 }
@@ -106,17 +136,30 @@ impl ReceiverFile {
 
     /// [`ReceiverKey::ask`] for `choices`.
     pub fn ask(&self, choices: &BitVec) -> Result<Pending<'_>> {
-        let message = self.key.ask(&self.key.expand_in()?, choices)?;
+        let message = self.key.ask(choices)?;
         Ok(Pending { file: &self.file, len: ReceiverKey::LEN, message, otherwise: Served::Asked })
     }
 
     /// [`ReceiverKey::expand_out`]. When an answer fails its check, the key is wiped on the disk before that
-    /// is reported.
+    /// is reported; else its file says that it serves for random transfers.
     ///
-    /// Errors: as [`ReceiverKey::expand_out`], and that of the file if it cannot be wiped: then it must be
-    /// deleted.
+    /// Errors: as [`ReceiverKey::expand_out`], `Store` with [`Served`] for a key that asked a question, and that of
+    /// the file if it cannot be wiped: then it must be deleted.
     pub fn expand_out(&self, answer: &[u8], sender: Option<PublicKey>) -> Result<ReceiverOutput> {
-        let result = self.key.expand_out(answer, sender);
+        let output = self.settled(self.key.expand_out(answer, sender))?;
+        mark(&self.file, ReceiverKey::LEN, &[RANDOM], Served::Chosen)?;
+        Ok(output)
+    }
+
+    /// [`ReceiverKey::receive`], as [`expand_out`](Self::expand_out) for a key that serves for `question`.
+    pub fn receive(&self, answer: &[u8], sender: Option<PublicKey>, question: &[u8]) -> Result<Asked> {
+        let asked = self.settled(self.key.receive(answer, sender, question))?;
+        mark(&self.file, ReceiverKey::LEN, &chosen(question), Served::Asked)?;
+        Ok(asked)
+    }
+
+    /// Wipes the key where an answer has failed its check.
+    fn settled<T>(&self, result: Result<T>) -> Result<T> {
         if matches!(result, Err(Error::Cheated { .. })) {
             self.file.write_at(0, &self.key.burnt()).map_err(io_fault(
                 "marked as spent: an answer failed its check, delete the file and make a new key",
@@ -157,13 +200,16 @@ impl SenderFile {
         self.params
     }
 
-    /// The random messages, as of [`SenderKey::expand`].
+    /// The random messages, as of [`SenderKey::expand`]. The file says from then on that the key serves for them.
+    ///
+    /// Errors: as those, and `Store` with [`Served`] for a key that has replied.
     pub fn expand(&self, public_key: &[u8], context: &[u8]) -> Result<Zeroizing<Vec<[Block; 2]>>> {
         let output = SenderKey::from_bytes(&self.bytes)?.expand(public_key, context)?;
+        mark(&self.file, SenderKey::LEN, &[RANDOM], Served::Chosen)?;
         Ok(Zeroizing::new(output.messages().to_vec()))
     }
 
-    /// The reply to a `question`, as of [`nisc::reply`].
+    /// The reply to a `question`, as of [`SenderKey::reply`].
     pub fn reply(
         &self,
         public_key: &[u8],
@@ -171,8 +217,8 @@ impl SenderFile {
         question: &[u8],
         messages: &[[Block; 2]],
     ) -> Result<Pending<'_>> {
-        let output = SenderKey::from_bytes(&self.bytes)?.expand(public_key, context)?;
-        let message = nisc::reply(output, question, messages)?;
+        let key = SenderKey::from_bytes(&self.bytes)?;
+        let message = key.reply(public_key, context, question, messages)?;
         Ok(Pending { file: &self.file, len: SenderKey::LEN, message, otherwise: Served::Replied })
     }
 }

@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{self, Array, Element, Writer};
-use tacit::job::nisc::{self, Job, Params, Parties, ReceiverOutput};
-use tacit::net::{Identity, PublicKey};
+use tacit::job::nisc::{self, Job, Params, Parties};
+use tacit::net::{Identity, PublicKey, PublicKeys};
 use tacit::{Error, Result};
 use tacit_ot::silent::signed::{self, Whose};
 use tacit_store::nisc::{Pending, ReceiverFile, SenderFile};
@@ -28,8 +28,8 @@ Examples, Bob receives and Alice sends:
              --reply reply --out messages.txt
 
 Choices are the digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
-A receiver's key takes one question, a sender's key one reply: the key's file remembers which. Never put an
-old copy back.
+A key serves for expand or for chosen messages, of which a receiver's takes one question and a sender's one
+reply: the key's file remembers which. Never put an old copy back.
 
 An answer that fails its check tells its sender bits of the receiver's key, so the key's file is wiped then,
 and all its senders need a new one. Anybody can bring that about, and anybody can pass a public key off as
@@ -48,15 +48,23 @@ struct Author {
 /// Whose messages are taken.
 #[derive(clap::Args)]
 struct Trusted {
-    /// Takes the other side's messages only if this public key has signed them
+    /// Takes the other side's messages only if this public key, or a successor in its file, has signed them
     #[arg(long, value_name = "PUBFILE")]
     peer: Option<PathBuf>,
 }
+
+/// The peer's keys that are accepted today, if one is named.
+struct Known(Option<Vec<PublicKey>>);
 
 /// The author's private key, if the message is to be signed.
 struct Signer(Option<Identity>);
 
 impl Author {
+    /// The own file beside which is remembered which key of the peer follows which.
+    fn beside<'a>(&'a self, key: &'a Path) -> &'a Path {
+        self.identity.as_deref().unwrap_or(key)
+    }
+
     fn load(&self) -> Result<Signer> {
         Ok(Signer(self.identity.as_deref().map(Identity::load).transpose()?))
     }
@@ -84,10 +92,20 @@ struct Signed {
 }
 
 impl Trusted {
+    /// The keys. The first successor that was seen is remembered beside the own file `own`, as of a connection
+    /// beside `--identity`, and another one refused.
+    fn load(&self, own: &Path) -> Result<Known> {
+        let Some(path) = &self.peer else { return Ok(Known(None)) };
+        let keys = PublicKeys::load(path)?;
+        keys.remember(&own.with_extension("successions"))?;
+        Ok(Known(Some(keys.accepted_keys())))
+    }
+}
+
+impl Known {
     /// The other side's message in this file.
     fn read(&self, path: &Path) -> Result<Signed> {
-        let peer = self.peer.as_deref().map(PublicKey::load).transpose()?;
-        signed_by(path, peer.as_ref().map_or(Whose::Anybody, Whose::Peer))
+        signed_by(path, self.0.as_deref().map_or(Whose::Anybody, Whose::Peer))
     }
 }
 
@@ -237,24 +255,27 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             keygen(Job { params }, &out, &author.load()?)?
         }
         Step::Answer { public, key, out, author, trusted } => {
-            answer(&trusted.read(&public)?, &key, &out, &author.load()?)?
+            let known = trusted.load(author.beside(&key))?;
+            answer(&known.read(&public)?, &key, &out, &author.load()?)?
         }
         Step::Expand { key, answer, public, out, trusted } => {
-            expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted)?
+            expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted.load(&key)?)?
         }
         Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author.load()?)?,
         Step::Reply { key, public, question, messages, out, author, trusted } => {
-            let (public, asked) = (trusted.read(&public)?, trusted.read(&question)?);
-            // A stranger's question would spend the key.
-            if public.author.is_some() && asked.author != public.author {
+            let known = trusted.load(author.beside(&key))?;
+            let (public, asked) = (known.read(&public)?, known.read(&question)?);
+            // A stranger's question would spend the key. The peer's own keys may follow each other.
+            if known.0.is_none() && public.author.is_some() && asked.author != public.author {
                 let fault = "another key has signed it than the receiver's public key, or none; ask the receiver for both";
                 return Err(Error::Peer(format!("{}: {fault}", question.display())));
             }
             reply(&key, [&public.message, &asked.message], &messages, &out, &author.load()?)?
         }
         Step::Open { key, choices, answer, question, reply, out, trusted } => {
-            let answer = trusted.read(&answer)?;
-            let reply = signed_alike(&reply, trusted.read(&reply)?, &answer)?;
+            let known = trusted.load(&key)?;
+            let answer = known.read(&answer)?;
+            let reply = signed_alike(&reply, known.read(&reply)?, &answer)?;
             let question = signed_by(&question, Whose::Anybody)?.message;
             open(&key, &choices, &answer, &question, &reply, &out)?
         }
@@ -303,19 +324,21 @@ fn expand(
     answer: Option<&Path>,
     public: Option<&Path>,
     out: &Path,
-    trusted: &Trusted,
+    known: &Known,
 ) -> Result<Told> {
     let blocks = |name, n| Array::new(name, Element::U64, &[n, 2]);
     let mut arrays: Vec<(Array, Zeroizing<Vec<u8>>)> = Vec::new();
     let count = if let Some(answer) = answer {
-        let output = checked(key, &trusted.read(answer)?)?;
+        let answer = known.read(answer)?;
+        let output =
+            receiver(key)?.expand_out(&answer.message, answer.author).map_err(|e| of_answer(key, e))?;
         let n = output.messages().len() as u64;
         let bits = Zeroizing::new(output.choices().iter().map(u8::from).collect());
         arrays.push((Array::new("u", Element::U8, &[n]), bits));
         arrays.push((blocks("m", n), Zeroizing::new(Block::as_bytes(output.messages()).to_vec())));
         n
     } else {
-        let public = trusted.read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
+        let public = known.read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
         let messages = sender(key)?.expand(&public.message, b"").map_err(|e| of_file(key, e))?;
         let n = messages.len() as u64;
         for (i, name) in ["m0", "m1"].into_iter().enumerate() {
@@ -367,12 +390,13 @@ fn open(
     out: &Path,
 ) -> Result<Told> {
     let path = choices;
-    let choices = read_choices(path, receiver(key)?.key().params().count)?;
-    let output = checked(key, answer)?;
-    if output.asked(question)? != choices {
+    let secret = receiver(key)?;
+    let choices = read_choices(path, secret.key().params().count)?;
+    if secret.key().asked(question)? != choices {
         return Err(named(path, &"the question asks for other choices; give the file that it was made of"));
     }
-    let messages = nisc::open(&output, &choices, question, reply)?;
+    let asked = secret.receive(&answer.message, answer.author, question).map_err(|e| of_answer(key, e))?;
+    let messages = nisc::open(&asked, &choices, reply)?;
     let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
     for message in messages.iter() {
         text.push_str(&message.to_hex());
@@ -391,17 +415,16 @@ fn write_once(out: &Path, message: Pending<'_>, author: &Signer, key: &Path) -> 
     file.commit()
 }
 
-/// What the receiver makes of a sender's answer. One that fails its check spends the key, on the disk, before
-/// a word is said.
-fn checked(key: &Path, answer: &Signed) -> Result<ReceiverOutput> {
-    receiver(key)?.expand_out(&answer.message, answer.author).map_err(|e| match e {
+/// A fault of a sender's answer. One that fails its check has spent the key, on the disk, before a word is said.
+fn of_answer(key: &Path, fault: tacit_ot::Error) -> Error {
+    match fault {
         tacit_ot::Error::Cheated { .. } => Error::Peer(format!(
-            "{e}; {} is wiped, as that tells the sender bits of it: make a new key with tacit nisc keygen, \
+            "{fault}; {} is wiped, as that tells the sender bits of it: make a new key with tacit nisc keygen, \
              and ask its senders anew",
             key.display()
         )),
         other => of_file(key, other),
-    })
+    }
 }
 
 /// A fault of a key's file names the file.

@@ -59,10 +59,99 @@ fn chosen_messages_by_files() {
         nisc(&bench, OPEN).success();
         let expected: String = [0, 3, 5, 6, 9].map(|m| format!("{m:032x}\n")).concat();
         assert_eq!(bench.read("got.txt"), expected);
-        nisc(&bench, &["expand", "--key", "bob.key", "--answer", "answer", "--out", "r.npz"]).success();
-        nisc(&bench, &["expand", "--key", "alice.key", "--public", "bob.pub", "--out", "s.npz"]).success();
-        assert!(bench.exists("r.npz") && bench.exists("s.npz"));
     }
+}
+
+const EXPAND_BOB: &[&str] = &["expand", "--key", "bob.key", "--answer", "answer", "--out", "r.npz"];
+const EXPAND_ALICE: &[&str] = &["expand", "--key", "alice.key", "--public", "bob.pub", "--out", "s.npz"];
+
+/// A key serves for random transfers or for chosen messages, whichever comes first, on both sides.
+#[test]
+fn expand_and_chosen_messages_exclude_each_other_under_one_key() {
+    let bench = exchange("linear");
+    nisc(&bench, REPLY).success();
+    let chosen = ["chosen messages", "make a new key"];
+    nisc(&bench, EXPAND_BOB).fails_with(3, &[&["bob.key"][..], &chosen].concat());
+    nisc(&bench, EXPAND_ALICE).fails_with(3, &[&["alice.key"][..], &chosen].concat());
+    assert!(!bench.exists("r.npz") && !bench.exists("s.npz"));
+    nisc(&bench, OPEN).success();
+
+    let bench = Bench::new();
+    nisc(&bench, &["keygen", "--count", "5", "--out", "bob.key"]).success();
+    std::fs::copy(bench.path("bob.key"), bench.path("copy.key")).unwrap();
+    nisc(&bench, &["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"]).success();
+    bench.write("choices.txt", "01101\n");
+    bench.write("pairs.txt", (0..5).map(|i| format!("{i:032x} {:032x}\n", i + 8)).collect::<String>());
+    let ask = |key| nisc(&bench, &["ask", "--key", key, "--choices", "choices.txt", "--out", "question"]);
+    for _ in 0..2 {
+        nisc(&bench, EXPAND_BOB).success();
+        nisc(&bench, EXPAND_ALICE).success();
+    }
+    let random = ["random transfers were taken", "make a new key"];
+    ask("bob.key").fails_with(3, &[&["bob.key"][..], &random].concat());
+    // What an older copy of the key asked is opened and answered by none that was expanded.
+    ask("copy.key").success();
+    nisc(&bench, REPLY).fails_with(3, &[&["alice.key"][..], &random].concat());
+    bench.write("reply", "");
+    nisc(&bench, OPEN).fails_with(3, &[&["bob.key"][..], &random].concat());
+    assert!(!bench.exists("got.txt"));
+}
+
+/// Mallory's question, or one that nobody has signed, is refused before it costs Alice her key.
+#[test]
+fn a_strangers_question_spends_no_key() {
+    let bench = Bench::new();
+    for name in ["alice-id.key", "bob-id.key", "mallory-id.key"] {
+        bench.run(&["keygen", "--out", name]).success();
+    }
+    let by = |words: &[&str], more: &[&str]| nisc(&bench, &[words, more].concat());
+    let bob = ["--identity", "bob-id.key"];
+    by(&["keygen", "--count", "5", "--out", "bob.key"], &bob).success();
+    by(&["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"], &[]).success();
+    bench.write("choices.txt", "01101\n");
+    bench.write("pairs.txt", (0..5).map(|i| format!("{i:032x} {:032x}\n", i + 8)).collect::<String>());
+    by(&["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "question"], &bob).success();
+    let file = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let (question, key) = (file("question"), file("alice.key"));
+    let mut other = question[106..].to_vec();
+    *other.last_mut().unwrap() ^= 1;
+    let mallory = Identity::load(&bench.path("mallory-id.key")).unwrap();
+    for strange in [other.clone(), signed::sign(&other, &mallory).unwrap()] {
+        bench.write("question", strange);
+        by(REPLY, &[]).fails_with(4, &["question", "another key has signed it"]);
+        by(REPLY, &["--peer", "bob-id.pub"]).fails_with(4, &["question", "--peer"]);
+        assert!(file("alice.key") == key && !bench.exists("reply"));
+    }
+    bench.write("question", question);
+    by(REPLY, &[]).success();
+    by(OPEN, &[]).success();
+}
+
+/// `--peer` names a party, whose key may have a successor; a second successor is a thief's.
+#[test]
+fn a_peers_messages_are_taken_under_the_successor_of_its_key() {
+    let bench = Bench::new();
+    bench.run(&["keygen", "--out", "bob-id.key"]).success();
+    for end in ["key", "pub"] {
+        std::fs::copy(bench.path(&format!("bob-id.{end}")), bench.path(&format!("stolen.{end}"))).unwrap();
+    }
+    let by = |words: &[&str], more: &[&str]| nisc(&bench, &[words, more].concat());
+    by(&["keygen", "--count", "5", "--out", "bob.key"], &["--identity", "bob-id.key"]).success();
+    for (old, new) in [("bob-id.key", "bob-2.key"), ("stolen.key", "thief.key")] {
+        bench.run(&["keygen", "--out", new, "--successor-of", old]).success();
+    }
+    bench.write("choices.txt", "01101\n");
+    bench.write("pairs.txt", (0..5).map(|i| format!("{i:032x} {:032x}\n", i + 8)).collect::<String>());
+    let ask = ["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "question"];
+    by(&ask, &["--identity", "bob-2.key"]).success();
+    let peer = ["--peer", "bob-2.pub"];
+    by(&["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"], &peer).success();
+    by(REPLY, &["--peer", "thief.pub"]).fails_with(3, &["followed by another key before"]);
+    by(REPLY, &peer).success();
+    by(OPEN, &[]).success();
+    // The newest key alone names it too: the file of the old one says who follows.
+    bench.write("old.pub", bench.read("stolen.pub").lines().next().unwrap());
+    by(REPLY, &["--peer", "old.pub"]).fails_with(4, &["question", "somebody else than the peer"]);
 }
 
 #[test]
@@ -90,12 +179,13 @@ fn keys_serve_once() {
         }
     }
     assert!(!bench.exists("other") && file("reply") == reply);
-    // A mark of which a crash left a part is one all the same; the key still opens and expands.
+    // A mark of which a crash left a part is one all the same.
     let mut cut = file("moved");
     cut.pop();
     bench.write("moved", &cut);
     ask("moved", "choices.txt", "other").fails_with(3, &["asked before"]);
-    nisc(&bench, &["expand", "--key", "moved", "--answer", "answer", "--out", "r.npz"]).success();
+    nisc(&bench, &["expand", "--key", "moved", "--answer", "answer", "--out", "r.npz"])
+        .fails_with(3, &["moved", "chosen messages"]);
     // A new key under the old name is as good as any.
     nisc(&bench, &["keygen", "--count", "5", "--out", "bob.key"]).success();
     ask("bob.key", "others.txt", "other").success();
@@ -241,7 +331,7 @@ fn a_failed_check_spends_the_key_for_every_later_process() {
         is_spent(&bench, "bob.key");
         std::fs::rename(bench.path("bob.key"), bench.path("moved")).unwrap();
         is_spent(&bench, "moved");
-        // Nothing of the secret is left: behind the header stands the question's hash alone.
+        // Nothing of the secret is left: behind the header stand the question's mark and hash alone.
         let left = std::fs::read(bench.path("moved")).unwrap();
         assert!(left.starts_with(b"tacitburn") && left[21..69].iter().all(|byte| *byte == 0));
     }
@@ -344,7 +434,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     let unnamed =
         |answer: &str| by("", "", &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"]);
     unnamed("damaged").fails_with(4, &["does not fit"]);
-    unnamed("answer").success();
+    unnamed("answer").fails_with(3, &["bob.key", "chosen messages"]);
     unnamed("stripped").fails_with(4, &["other parties"]);
     let identity = Identity::load(&bench.path("alice-id.key")).unwrap();
     bench.write("cheating", signed::sign(&damaged[106..], &identity).unwrap());
@@ -378,7 +468,8 @@ fn every_step_holds_what_its_job_says() {
         let said = Job { params: Params { code, security: Security::Malicious, count } }.memory();
         let largest = peaks.into_iter().max().unwrap();
         println!("{name}: {:?} MiB of {} MiB", peaks.map(|peak| peak >> 20), said >> 20);
-        // The tests' build of the command is larger than a user's.
+        // The code of a command that is built for tests holds 23 MiB, as other people's crates are not optimised
+        // there, and a release's some 11: not the job's.
         let said = said + (8 << 20);
         assert!(said >= largest && 2 * said <= 3 * largest, "{name}: {peaks:?} of {said}");
     }

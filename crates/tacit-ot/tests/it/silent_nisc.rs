@@ -3,7 +3,7 @@
 use crate::common::{self, prg};
 use tacit_crypto::{BitVec, Block};
 use tacit_ot::silent::bcgikrs19::Code;
-use tacit_ot::silent::nisc::{Params, Parties, ReceiverKey, SenderKey, TwoRound, open, reply};
+use tacit_ot::silent::nisc::{Params, Parties, ReceiverKey, SenderKey, TwoRound, open};
 use tacit_ot::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
 
 const CONTEXT: &[u8] = b"salaries 2026";
@@ -39,7 +39,10 @@ fn two_senders_answer_one_key_by_files() {
         assert_eq!(receiver.public_key().unwrap(), public);
         let random = receiver.expand_in().unwrap();
         let inputs = BitVec::random(count, &mut prg(2));
-        let question = receiver.ask(&random, &inputs).unwrap();
+        // Under a key of its own: one serves for random transfers or for a question.
+        let (asking, asking_public) =
+            ReceiverKey::generate(params(code, security, count), CONTEXT, None, &mut prg(5)).unwrap();
+        let question = asking.ask(&inputs).unwrap();
         for seed in [3, 4] {
             let (sender, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(seed)).unwrap();
             let sender = SenderKey::from_bytes(&sender.to_bytes()).unwrap();
@@ -50,8 +53,10 @@ fn two_senders_answer_one_key_by_files() {
                 assert!(*got == pair[random.get(i) as usize] && *got != pair[!random.get(i) as usize], "{i}");
             }
             let sent = messages(count, 10 + seed);
-            let reply = reply(mine, &question, &sent).unwrap();
-            let opened = open(&theirs, &inputs, &question, &reply).unwrap();
+            let (sender, answer) =
+                SenderKey::answer(&asking_public, CONTEXT, &NOBODY, &mut prg(seed)).unwrap();
+            let reply = sender.reply(&asking_public, CONTEXT, &question, &sent).unwrap();
+            let opened = open(&asking.receive(&answer, None, &question).unwrap(), &inputs, &reply).unwrap();
             assert!((0..count).all(|i| opened[i] == sent[i][inputs.get(i) as usize]));
         }
         let ones = random.iter().filter(|&b| b).count();
@@ -150,31 +155,34 @@ fn replayed_questions_and_replies_are_refused() {
     let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
     let (other, _) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(2)).unwrap();
     let inputs = BitVec::random(300, &mut prg(4));
-    let question = receiver.ask(&receiver.expand_in().unwrap(), &inputs).unwrap();
-    let foreign = other.ask(&other.expand_in().unwrap(), &inputs).unwrap();
+    let question = receiver.ask(&inputs).unwrap();
+    let foreign = other.ask(&inputs).unwrap();
     let sent = messages(300, 5);
     let (first, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(6)).unwrap();
     let (second, another) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(7)).unwrap();
     let copy = SenderKey::from_bytes(&first.to_bytes()).unwrap();
-    malformed(reply(copy.expand(&public, CONTEXT).unwrap(), &foreign, &sent), "another session");
-    let good = reply(first.expand(&public, CONTEXT).unwrap(), &question, &sent).unwrap();
-    let output = receiver.expand_out(&another, None).unwrap();
+    malformed(copy.reply(&public, CONTEXT, &foreign, &sent), "another session");
+    let good = first.reply(&public, CONTEXT, &question, &sent).unwrap();
     // The reply belongs to the first sender's answer.
-    malformed(open(&output, &inputs, &question, &good), "another session");
-    let output = receiver.expand_out(&answer, None).unwrap();
-    // Another question: with the choices that it asks for, the reply is none to it.
+    let asked = receiver.receive(&another, None, &question).unwrap();
+    malformed(open(&asked, &inputs, &good), "another session");
+    let asked = receiver.receive(&answer, None, &question).unwrap();
+    assert!(*asked.choices() == inputs);
+    // Another question: the key asked none like it, and the reply is none to it.
     let mut changed = question.clone();
     changed[53] ^= 1;
     let mut others = inputs.clone();
     others.set(0, !inputs.get(0));
-    assert!(*others.as_bytes() == *output.asked(&changed).unwrap().as_bytes());
-    malformed(open(&output, &others, &changed, &good), "another session");
-    for (choices, question) in [(&inputs, &changed), (&others, &question)] {
-        let refused = open(&output, choices, question, &good).unwrap_err();
-        assert!(refused.to_string().contains("the question asks for other choices"), "{refused}");
-    }
-    malformed(open(&output, &inputs, &question, &good[..good.len() - 16]), "length");
-    assert!(open(&output, &inputs, &question, &good).is_ok());
+    assert!(receiver.asked(&changed).unwrap() == others);
+    let refused = receiver.receive(&answer, None, &changed).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("asked before"), "{refused}");
+    let copy = ReceiverKey::from_bytes(&receiver.to_bytes(), CONTEXT).unwrap();
+    malformed(open(&copy.receive(&answer, None, &changed).unwrap(), &others, &good), "another session");
+    malformed(receiver.receive(&answer, None, &foreign), "another session");
+    let refused = open(&asked, &others, &good).unwrap_err();
+    assert!(refused.to_string().contains("the question asks for other choices"), "{refused}");
+    malformed(open(&asked, &inputs, &good[..good.len() - 16]), "length");
+    assert!(open(&asked, &inputs, &good).is_ok());
     drop(second);
 }
 
@@ -188,19 +196,19 @@ fn every_flipped_bit_of_a_reply_is_noticed() {
         let (receiver, public) = ReceiverKey::generate(params, CONTEXT, None, &mut prg(1)).unwrap();
         let (sender, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(2)).unwrap();
         let inputs = BitVec::random(5, &mut prg(3));
-        let question = receiver.ask(&receiver.expand_in().unwrap(), &inputs).unwrap();
-        let sent = reply(sender.expand(&public, CONTEXT).unwrap(), &question, &messages(5, 4)).unwrap();
-        let output = receiver.expand_out(&answer, None).unwrap();
+        let question = receiver.ask(&inputs).unwrap();
+        let sent = sender.reply(&public, CONTEXT, &question, &messages(5, 4)).unwrap();
+        let asked = receiver.receive(&answer, None, &question).unwrap();
         for bit in 0..8 * sent.len() {
             let mut changed = sent.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            malformed(open(&output, &inputs, &question, &changed), "");
+            malformed(open(&asked, &inputs, &changed), "");
         }
         for cut in 0..sent.len() {
-            malformed(open(&output, &inputs, &question, &sent[..cut]), "");
+            malformed(open(&asked, &inputs, &sent[..cut]), "");
         }
-        malformed(open(&output, &inputs, &question, &[&sent[..], &[0; 16]].concat()), "length");
-        open(&output, &inputs, &question, &sent).unwrap();
+        malformed(open(&asked, &inputs, &[&sent[..], &[0; 16]].concat()), "length");
+        open(&asked, &inputs, &sent).unwrap();
     }
 }
 
@@ -208,11 +216,38 @@ fn every_flipped_bit_of_a_reply_is_noticed() {
 #[test]
 fn another_question_is_refused() {
     let (receiver, _) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
-    let (clone, random) = (receiver.clone(), receiver.expand_in().unwrap());
-    let question = receiver.ask(&random, &BitVec::zeros(300)).unwrap();
-    assert_eq!(clone.ask(&random, &BitVec::zeros(300)).unwrap(), question);
-    let refused = clone.ask(&random, &BitVec::random(300, &mut prg(2))).unwrap_err().to_string();
+    let clone = receiver.clone();
+    let question = receiver.ask(&BitVec::zeros(300)).unwrap();
+    assert_eq!(clone.ask(&BitVec::zeros(300)).unwrap(), question);
+    let refused = clone.ask(&BitVec::random(300, &mut prg(2))).unwrap_err().to_string();
     assert!(refused.contains("asked before"), "{refused}");
+}
+
+/// The random choices and a question of one key give its inputs away: whichever was first, the other is refused,
+/// to clones too.
+#[test]
+fn a_key_serves_for_random_transfers_or_for_a_question() {
+    let new = |seed| ReceiverKey::generate(small(), CONTEXT, None, &mut prg(seed)).unwrap();
+    let refused = |error: Error| assert!(error.to_string().contains("or for one question"), "{error}");
+    let (receiver, public) = new(1);
+    let (_, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(3)).unwrap();
+    let question = receiver.clone().ask(&BitVec::zeros(300)).unwrap();
+    refused(receiver.expand_in().unwrap_err());
+    refused(receiver.expand_out(&answer, None).map(drop).unwrap_err());
+    receiver.receive(&answer, None, &question).unwrap();
+
+    for by_answer in [false, true] {
+        let (receiver, public) = new(1);
+        let (_, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(3)).unwrap();
+        if by_answer {
+            receiver.expand_out(&answer, None).unwrap();
+        } else {
+            receiver.clone().expand_in().unwrap();
+        }
+        refused(receiver.ask(&BitVec::zeros(300)).unwrap_err());
+        refused(receiver.receive(&answer, None, &question).map(drop).unwrap_err());
+        receiver.expand_out(&answer, None).unwrap();
+    }
 }
 
 #[test]
@@ -273,9 +308,8 @@ fn messages_are_as_recorded() {
             let (receiver, public) =
                 ReceiverKey::generate(params(code, security, 200), CONTEXT, None, &mut prg(1)).unwrap();
             let (sender, answer) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(2)).unwrap();
-            let question = receiver.ask(&receiver.expand_in().unwrap(), &BitVec::zeros(200)).unwrap();
-            let reply =
-                reply(sender.expand(&public, CONTEXT).unwrap(), &question, &messages(200, 3)).unwrap();
+            let question = receiver.ask(&BitVec::zeros(200)).unwrap();
+            let reply = sender.reply(&public, CONTEXT, &question, &messages(200, 3)).unwrap();
             let mut hasher = blake3::Hasher::new();
             for part in [&public, &answer, &question, &reply] {
                 hasher.update(&(part.len() as u64).to_le_bytes()).update(part);

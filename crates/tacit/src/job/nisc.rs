@@ -10,7 +10,7 @@ use tacit_ot::silent::nisc::{self, ReceiverKey, SenderKey, SenderOutput};
 use zeroize::Zeroizing;
 
 pub use tacit_ot::silent::bcgikrs19::Code;
-pub use tacit_ot::silent::nisc::{Params, Parties, ReceiverOutput};
+pub use tacit_ot::silent::nisc::{Asked, Params, Parties, ReceiverOutput};
 
 /// Transfers under one public key. The receiver chooses the parameters; a sender takes them from the key.
 #[derive(Clone, Copy, Debug)]
@@ -75,24 +75,19 @@ pub fn expand(key: SenderKey, public: &[u8]) -> Result<SenderOutput> {
     Ok(key.expand(public, b"")?)
 }
 
-/// The receiver's question for `choices`. A key takes one question.
+/// The receiver's question for `choices`. A key takes one question, and is none for random transfers then.
 pub fn ask(key: &ReceiverKey, choices: &BitVec) -> Result<Vec<u8>> {
-    Ok(key.ask(&key.expand_in()?, choices)?)
+    Ok(key.ask(choices)?)
 }
 
-/// The sender's reply to a `question`. A key takes one reply.
+/// The sender's reply to a `question`. A key makes one reply or random transfers.
 pub fn reply(key: SenderKey, public: &[u8], question: &[u8], messages: &[[Block; 2]]) -> Result<Vec<u8>> {
-    Ok(nisc::reply(expand(key, public)?, question, messages)?)
+    Ok(key.reply(public, b"", question, messages)?)
 }
 
 /// The messages that the receiver chose. Errors: `Usage` where the question asks for other choices.
-pub fn open(
-    output: &ReceiverOutput,
-    choices: &BitVec,
-    question: &[u8],
-    reply: &[u8],
-) -> Result<Zeroizing<Vec<Block>>> {
-    Ok(Zeroizing::new(nisc::open(output, choices, question, reply)?))
+pub fn open(asked: &Asked, choices: &BitVec, reply: &[u8]) -> Result<Zeroizing<Vec<Block>>> {
+    Ok(Zeroizing::new(nisc::open(asked, choices, reply)?))
 }
 
 #[cfg(test)]
@@ -113,8 +108,8 @@ mod tests {
                 let messages: Vec<[Block; 2]> =
                     (0..300).map(|i| [Block::new(2 * i), Block::new(2 * i + 1)]).collect();
                 let replied = reply(sender, &public, &question, &messages).unwrap();
-                let output = key.expand_out(&answered, None).unwrap();
-                let opened = open(&output, &choices, &question, &replied).unwrap();
+                let asked = key.receive(&answered, None, &question).unwrap();
+                let opened = open(&asked, &choices, &replied).unwrap();
                 for ((pair, choice), opened) in messages.iter().zip(choices.iter()).zip(opened.iter()) {
                     assert_eq!(pair[usize::from(choice)], *opened);
                 }

@@ -683,17 +683,7 @@ impl Job {
             return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
         }
         self.check_owner_of(!self.give.is_empty() || numbers.is_some())?;
-        let then = |b: &mut Builder, places: &[Place]| {
-            let outputs = then(b, places);
-            let bits: usize = outputs.iter().map(|output| output.bits().len()).sum();
-            if self.result_to_owner && bits as u64 > owner::MOST_CARRIED {
-                let most = owner::MOST_CARRIED;
-                let what =
-                    format!("opens {bits} bits, and where a side's own numbers go in {most} are the most");
-                return Err(Error::Parameter { name: "result-to-owner", what });
-            }
-            Ok(outputs)
-        };
+        let then = |b: &mut Builder, places: &[Place]| self.opened(then(b, places));
         shared::run(channels, base, elements, numbers, (&then, self.result_to_owner), &options, observer)
     }
 

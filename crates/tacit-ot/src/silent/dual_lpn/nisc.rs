@@ -13,14 +13,18 @@
 //! | S.Expand | [`SenderKey::expand`] |
 //! | R.Expand_out | [`ReceiverKey::expand_out`] |
 //! | R.Msg | [`ReceiverKey::ask`] |
-//! | S.Msg | [`reply`] |
-//! | R.Dec | [`open`] |
+//! | S.Msg | [`SenderKey::reply`] |
+//! | R.Dec | [`ReceiverKey::receive`], [`open`] |
 //!
 //! - **Security**: malicious by Fiat–Shamir (or semi-honest, where [`Params`] say so) in the random-oracle
 //!   and ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses
 //!   bits of the noise is caught when wrong. The receiver's choice bits are the same towards every sender
 //!   that answers one key, so **one key takes one question**: two questions under one key tell the XOR of
 //!   their inputs.
+//! - **Random or chosen, not both.** A question tells how inputs and random choices differ, so a key whose random
+//!   transfers were taken asks nothing, and one that asked gives none ([`ReceiverKey`], [`SenderKey`]; their files
+//!   say so on the disk). The pads of a reply are hashed apart from the random messages all the same, and are
+//!   bound to the question.
 //! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of
 //!   the noise, one bit and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes
 //!   no answer after the first one that fails, and `ReceiverFile` of `tacit-store` makes the file say so, on
@@ -64,8 +68,9 @@ pub const NAME: &str = "silent nisc";
 const MAGIC: [u8; 9] = *b"tacitnisc";
 /// In place of the magic where a check failed under the receiver's key.
 const BURNT: [u8; 9] = *b"tacitburn";
-/// Version 3 had fewer noisy positions; in version 4 nothing bound the parties, and replies could be changed.
-const VERSION: u8 = 5;
+/// Version 3 had fewer noisy positions; in version 4 nothing bound the parties, and replies could be changed;
+/// in version 5 the pads of a reply were the random messages.
+const VERSION: u8 = 6;
 /// Bytes of one base OT's part of a key.
 const BASE_MESSAGE: usize = 80;
 /// Bytes of a party's name, if it has one.
@@ -266,7 +271,7 @@ fn point(bytes: &[u8]) -> Result<Points> {
 /// The key of a reply's MAC, from the other side's `point` and the own `secret`.
 fn mac_key(answer_id: &[u8; 32], point: &Points, secret: &Scalars) -> [u8; 32] {
     let shared = Zeroizing::new(point.mul_same(secret).encode());
-    let mut hasher = blake3::Hasher::new_derive_key("tacit silent nisc reply key v5");
+    let mut hasher = blake3::Hasher::new_derive_key("tacit silent nisc reply key v6");
     hasher.update(answer_id).update(shared.as_flattened());
     *hasher.finalize().as_bytes()
 }
@@ -279,7 +284,7 @@ impl Public {
             return Err(malformed("the key's length is not that of its parameters"));
         }
         let point = point(&body[body.len() - POINT..])?;
-        let mut transcript = Transcript::new("tacit silent nisc v5");
+        let mut transcript = Transcript::new("tacit silent nisc v6");
         transcript.append("context", context);
         transcript.append("public key", key);
         let mut id = [0; 32];
@@ -323,7 +328,7 @@ impl Public {
 
 /// The base OTs' run: bound to the nonce, the parameters and the context.
 fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
-    let mut transcript = Transcript::new("tacit silent nisc base v5");
+    let mut transcript = Transcript::new("tacit silent nisc base v6");
     transcript.append("context", context);
     transcript.append("header", header);
     let mut session = [0; 32];
@@ -331,7 +336,32 @@ fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
     Run::new(mrr21::NAME, SessionId(session), Party::First, 0, len)
 }
 
+/// The start of the hash that makes a reply's pads, apart from that of the random messages.
+fn reply_start(start: Block, reply_id: &[u8; 32]) -> Block {
+    let mut hasher = blake3::Hasher::new_derive_key("tacit silent nisc reply pads v6");
+    hasher.update(Block::as_bytes(&[start])).update(reply_id);
+    let mut bytes = [0; size_of::<Block>()];
+    hasher.finalize_xof().fill(&mut bytes);
+    Block::from_bytes(bytes)
+}
+
+/// What a receiver makes of an answer: its id with the key of the reply's MAC, the choices, the random ones or those
+/// of the question, and a pad each.
+type Expanded = (([u8; 32], [u8; 32]), BitVec, Vec<Block>);
+
+/// What a receiver's key, with its clones, serves for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// Random transfers, with any number of senders.
+    Random,
+    /// Chosen ones, for the question of this hash.
+    Question([u8; 32]),
+}
+
 /// The receiver's secret key: a seed, the parameters it was made for, and whose it is.
+///
+/// It serves for random transfers or for one question, with its clones. A key that lies in a file is used through
+/// `ReceiverFile` of `tacit-store`, which holds every later process to it too.
 #[derive(Clone)]
 pub struct ReceiverKey {
     params: Params,
@@ -340,8 +370,7 @@ pub struct ReceiverKey {
     context: Vec<u8>,
     /// Whether an answer failed its check, under this key or a clone of it.
     spent: Spent,
-    /// The hash of the question that this key or a clone of it has asked.
-    asked: Arc<OnceLock<[u8; 32]>>,
+    used: Arc<OnceLock<Use>>,
 }
 
 impl Drop for ReceiverKey {
@@ -385,8 +414,8 @@ impl ReceiverKey {
     }
 
     fn with(params: Params, owner: Option<PublicKey>, seed: Block, context: &[u8]) -> Self {
-        let (context, spent, asked) = (context.to_vec(), Spent::default(), Arc::default());
-        ReceiverKey { params, owner, seed, context, spent, asked }
+        let (context, spent, used) = (context.to_vec(), Spent::default(), Arc::default());
+        ReceiverKey { params, owner, seed, context, spent, used }
     }
 
     /// The secret key as bytes for a file that only its owner can read.
@@ -452,10 +481,33 @@ impl ReceiverKey {
         Ok(self.state()?.public_key)
     }
 
+    /// Holds the key and its clones to `wanted`.
+    fn take(&self, wanted: Use) -> Result<()> {
+        match (*self.used.get_or_init(|| wanted), wanted) {
+            (found, wanted) if found == wanted => Ok(()),
+            (Use::Question(_), Use::Question(_)) => Err(Error::Usage {
+                protocol: NAME,
+                what: "this key asked before; another question under it would tell how the choices differ; make a \
+                       new key",
+            }),
+            _ => Err(Error::Usage {
+                protocol: NAME,
+                what: "a key serves for random transfers or for one question, and this one has served for the other; \
+                       make a new key",
+            }),
+        }
+    }
+
     /// R.Expand_in: the choice bits of the random OTs, which no answer changes.
+    ///
+    /// Errors: `Usage` for a key that asked a question.
     pub fn expand_in(&self) -> Result<BitVec> {
+        self.take(Use::Random)?;
         let state = self.state()?;
-        let public = Public::new(&state.public_key, &self.context)?;
+        Ok(self.choices(&state, &Public::new(&state.public_key, &self.context)?))
+    }
+
+    fn choices(&self, state: &ReceiverState, public: &Public) -> BitVec {
         let layout = public.setup.noise;
         let mut noise = Buffer::zeros(layout.positions());
         for (tile, leaves) in noise.chunks_mut(layout.tile_len()).enumerate() {
@@ -469,24 +521,52 @@ impl ReceiverKey {
             choices.set_lsbs(at, rows);
             at += rows.len();
         });
-        Ok(choices)
+        choices
     }
 
     /// R.Expand_out: checks the answer of `sender` and makes the receiver's half of the random OTs.
     ///
     /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails, and
-    /// `Spent` from then on. A key that lies in a file is used through `ReceiverFile` of `tacit-store`, which
-    /// makes that last.
+    /// `Spent` from then on; `Usage` for a key that asked a question. A key that lies in a file is used through
+    /// `ReceiverFile` of `tacit-store`, which makes that last.
     pub fn expand_out(&self, answer: &[u8], sender: Option<PublicKey>) -> Result<ReceiverOutput> {
+        let (_, choices, messages) = self.checked(answer, sender, None)?;
+        let output = ReceiverOutput { choices, messages };
+        self.take(Use::Random).map(|()| output)
+    }
+
+    /// R.Dec up to the reply: checks the answer of `sender`, and makes what opens its reply to `question`.
+    ///
+    /// Errors: as [`expand_out`](Self::expand_out), and `Usage` for another question than this key asked.
+    pub fn receive(&self, answer: &[u8], sender: Option<PublicKey>, question: &[u8]) -> Result<Asked> {
+        let ((id, mac_key), choices, pads) = self.checked(answer, sender, Some(question))?;
+        let asked = Asked { params: self.params, reply_id: reply_id(&id, question), mac_key, choices, pads };
+        self.take(Use::Question(*blake3::hash(question).as_bytes())).map(|()| asked)
+    }
+
+    /// The choices that `question` asks for, one an OT.
+    ///
+    /// Errors: `Malformed` for what is no question of this key.
+    pub fn asked(&self, question: &[u8]) -> Result<BitVec> {
+        let state = self.state()?;
+        let public = Public::new(&state.public_key, &self.context)?;
+        let mut choices = question_bits(question, self.params, &public.id)?;
+        choices.xor_assign(&self.choices(&state, &public));
+        Ok(choices)
+    }
+
+    fn checked(&self, answer: &[u8], sender: Option<PublicKey>, question: Option<&[u8]>) -> Result<Expanded> {
         self.spent.check(NAME)?;
-        let made = self.expand(answer, Parties { sender, receiver: self.owner })?;
+        let made = self.expand(answer, Parties { sender, receiver: self.owner }, question)?;
         // Answers that are looked at side by side are decided one after the other.
         self.spent.check(NAME).map(|()| made)
     }
 
-    fn expand(&self, answer: &[u8], parties: Parties) -> Result<ReceiverOutput> {
+    fn expand(&self, answer: &[u8], parties: Parties, question: Option<&[u8]>) -> Result<Expanded> {
         let state = self.state()?;
         let public = Public::new(&state.public_key, &self.context)?;
+        let differences =
+            question.map(|question| question_bits(question, self.params, &public.id)).transpose()?;
         let expected = public.answer_header(&parties);
         let body = Header::read_for(answer, Kind::Answer, self.params, &expected.id)?;
         if answer.len() != self.params.answer_len() {
@@ -513,7 +593,8 @@ impl ReceiverKey {
         };
         let (id, start) = public.answered(&parties, answer);
         let mac_key = mac_key(&id, &theirs, &state.secret);
-        let hash = Mitccrh::new(start);
+        let hash =
+            Mitccrh::new(question.map_or(start, |question| reply_start(start, &reply_id(&id, question))));
         let mut choices = BitVec::zeros(self.params.count);
         let mut pads = vec![Block::ZERO; self.params.count];
         let mut at = 0;
@@ -522,39 +603,34 @@ impl ReceiverKey {
             hash.cot_to_rot_receiver(at as u64, rows, &mut pads[at..at + rows.len()]);
             at += rows.len();
         });
-        let (params, question_id) = (self.params, public.id);
-        Ok(ReceiverOutput { params, question_id, id, mac_key, choices, messages: pads })
+        differences.iter().for_each(|differences| choices.xor_assign(differences));
+        Ok(((id, mac_key), choices, pads))
     }
 
-    /// R.Msg: the question that turns the random choice bits `random` of [`expand_in`](Self::expand_in) into
-    /// `inputs`.
+    /// R.Msg: the question for `inputs`, one choice bit an OT.
     ///
     /// A key asks one question, with its clones; a key that lies in a file asks through `ReceiverFile` of
-    /// `tacit-store`. Errors: `Usage` for another question, or when a length is not the number of OTs.
-    pub fn ask(&self, random: &BitVec, inputs: &BitVec) -> Result<Vec<u8>> {
-        if random.len() != self.params.count || inputs.len() != self.params.count {
+    /// `tacit-store`. Errors: `Usage` for another question, for a key whose random transfers were taken, or when a
+    /// length is not the number of OTs.
+    pub fn ask(&self, inputs: &BitVec) -> Result<Vec<u8>> {
+        if inputs.len() != self.params.count {
             return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
         }
-        let public = Public::new(&self.public_key()?, &self.context)?;
+        let state = self.state()?;
+        let public = Public::new(&state.public_key, &self.context)?;
         let mut out = Header { kind: Kind::Question, params: self.params, id: public.id }.write();
-        let mut difference = random.clone();
+        let mut difference = self.choices(&state, &public);
         difference.xor_assign(inputs);
         out.extend_from_slice(difference.as_bytes());
-        let hash = *blake3::hash(&out).as_bytes();
-        if *self.asked.get_or_init(|| hash) != hash {
-            let what = "this key asked before; another question under it would tell how the choices differ; make a \
-                        new key";
-            return Err(Error::Usage { protocol: NAME, what });
-        }
+        self.take(Use::Question(*blake3::hash(&out).as_bytes()))?;
         Ok(out)
     }
 }
 
 /// The sender's secret key: a seed, and to which answer it belongs.
 ///
-/// It serves once: expanding takes it, and a reply takes what it was expanded to. A key that lies in a file is
-/// used through `SenderFile` of `tacit-store`, which replies to one question. Its random messages are the pads of
-/// that reply: whoever uses the one must not use the other.
+/// It serves once: for random transfers ([`expand`](Self::expand)) or for one [`reply`](Self::reply). A key that
+/// lies in a file is used through `SenderFile` of `tacit-store`, which holds every later process to it too.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SenderKey {
     #[zeroize(skip)]
@@ -639,22 +715,63 @@ impl SenderKey {
     ///
     /// Errors when they are not.
     pub fn expand(self, public_key: &[u8], context: &[u8]) -> Result<SenderOutput> {
+        let (_, messages) = self.pads(&self.public(public_key, context)?, self.start);
+        Ok(SenderOutput { messages })
+    }
+
+    /// S.Msg: the reply to a question: the sender's messages under its pads, swapped as the question says.
+    /// `public_key` and `context` are those that were answered.
+    ///
+    /// The key is consumed: pads serve once. Errors: `Malformed` for a question to another key, `Usage` for a
+    /// wrong number of messages.
+    pub fn reply(
+        self,
+        public_key: &[u8],
+        context: &[u8],
+        question: &[u8],
+        messages: &[[Block; 2]],
+    ) -> Result<Vec<u8>> {
+        let params = self.params;
+        if messages.len() != params.count {
+            return Err(Error::Usage { protocol: NAME, what: "one pair of messages an OT" });
+        }
+        let public = self.public(public_key, context)?;
+        let swaps = question_bits(question, params, &self.public_id)?;
+        let id = reply_id(&self.answer_id, question);
+        let (mac_key, pads) = self.pads(&public, reply_start(self.start, &id));
+        let (mac_key, pads) = (Zeroizing::new(mac_key), Zeroizing::new(pads));
+        let mut out = Header { kind: Kind::Reply, params, id }.write();
+        for ((i, pads), pair) in pads.iter().enumerate().zip(messages) {
+            let swap = (pads[0] ^ pads[1]) & Block::mask(swaps.get(i));
+            out.extend_from_slice(Block::as_bytes(&[pads[0] ^ swap ^ pair[0], pads[1] ^ swap ^ pair[1]]));
+        }
+        let mac = blake3::keyed_hash(&mac_key, &out);
+        out.extend_from_slice(mac.as_bytes());
+        Ok(out)
+    }
+
+    /// What was answered. Errors where the key answered something else.
+    fn public(&self, public_key: &[u8], context: &[u8]) -> Result<Public> {
         let public = Public::new(public_key, context)?;
         if public.id != self.public_id || public.params != self.params {
             return Err(malformed("the key belongs to another session"));
         }
+        Ok(public)
+    }
+
+    /// The key of the reply's MAC, and the pads that the hash with this start makes.
+    fn pads(&self, public: &Public, start: Block) -> ([u8; 32], Vec<[Block; 2]>) {
         let (trees, secret, _) = trees(self.seed, public.setup.noise.shape);
         let mac_key = mac_key(&self.answer_id, &public.point, &secret);
         let noise = trees.expand(&public.setup);
-        let hash = Mitccrh::new(self.start);
-        let mut messages = vec![[Block::ZERO; 2]; self.params.count];
+        let hash = Mitccrh::new(start);
+        let mut pads = vec![[Block::ZERO; 2]; self.params.count];
         let mut at = 0;
         public.encode(noise, &mut |rows| {
-            hash.cot_to_rot_sender(at as u64, trees.delta, rows, &mut messages[at..at + rows.len()]);
+            hash.cot_to_rot_sender(at as u64, trees.delta, rows, &mut pads[at..at + rows.len()]);
             at += rows.len();
         });
-        let (params, question_id, id) = (self.params, self.public_id, self.answer_id);
-        Ok(SenderOutput { params, question_id, id, mac_key, messages })
+        (mac_key, pads)
     }
 
     /// The secret key as bytes for a file that only its owner can read.
@@ -681,11 +798,6 @@ impl SenderKey {
 /// The sender's half of the random OTs.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SenderOutput {
-    #[zeroize(skip)]
-    params: Params,
-    question_id: [u8; 32],
-    id: [u8; 32],
-    mac_key: [u8; 32],
     messages: Vec<[Block; 2]>,
 }
 
@@ -699,11 +811,6 @@ impl SenderOutput {
 /// The receiver's half of the random OTs.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct ReceiverOutput {
-    #[zeroize(skip)]
-    params: Params,
-    question_id: [u8; 32],
-    id: [u8; 32],
-    mac_key: [u8; 32],
     choices: BitVec,
     messages: Vec<Block>,
 }
@@ -718,14 +825,23 @@ impl ReceiverOutput {
     pub fn messages(&self) -> &[Block] {
         &self.messages
     }
+}
 
-    /// The choices that `question` asks for, one an OT.
-    ///
-    /// Errors: `Malformed` for what is no question of this key.
-    pub fn asked(&self, question: &[u8]) -> Result<BitVec> {
-        let mut choices = question_bits(question, self.params, &self.question_id)?;
-        choices.xor_assign(&self.choices);
-        Ok(choices)
+/// What opens one sender's reply to the one question.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Asked {
+    #[zeroize(skip)]
+    params: Params,
+    reply_id: [u8; 32],
+    mac_key: [u8; 32],
+    choices: BitVec,
+    pads: Vec<Block>,
+}
+
+impl Asked {
+    /// The choices that the question asks for.
+    pub fn choices(&self) -> &BitVec {
+        &self.choices
     }
 }
 
@@ -744,7 +860,7 @@ fn question_bits(question: &[u8], params: Params, id: &[u8; 32]) -> Result<BitVe
 
 /// Binds a reply to the answer and to the question.
 fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
-    let mut transcript = Transcript::new("tacit silent nisc reply v5");
+    let mut transcript = Transcript::new("tacit silent nisc reply v6");
     transcript.append("answer", answer);
     transcript.append("question", question);
     let mut id = [0; 32];
@@ -752,52 +868,31 @@ fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
     id
 }
 
-/// S.Msg: the reply to a question: the sender's messages under its pads, swapped as the question says.
-///
-/// The output is consumed: pads serve once. Errors: `Malformed` for a question to another key, `Usage` for a
-/// wrong number of messages.
-pub fn reply(output: SenderOutput, question: &[u8], messages: &[[Block; 2]]) -> Result<Vec<u8>> {
-    let params = output.params;
-    if messages.len() != params.count {
-        return Err(Error::Usage { protocol: NAME, what: "one pair of messages an OT" });
-    }
-    let swaps = question_bits(question, params, &output.question_id)?;
-    let mut out = Header { kind: Kind::Reply, params, id: reply_id(&output.id, question) }.write();
-    for ((i, pads), pair) in output.messages.iter().enumerate().zip(messages) {
-        let swap = (pads[0] ^ pads[1]) & Block::mask(swaps.get(i));
-        out.extend_from_slice(Block::as_bytes(&[pads[0] ^ swap ^ pair[0], pads[1] ^ swap ^ pair[1]]));
-    }
-    let mac = blake3::keyed_hash(&output.mac_key, &out);
-    out.extend_from_slice(mac.as_bytes());
-    Ok(out)
-}
-
-/// R.Dec: opens a reply to `question`, which asked for `inputs`.
+/// R.Dec: opens a sender's reply to the question, which asked for `inputs`.
 ///
 /// Errors: `Malformed` for a reply of another sender, to another question, of a wrong length, or changed since
 /// its sender wrote it; `Usage` where the question asks for something else.
-pub fn open(output: &ReceiverOutput, inputs: &BitVec, question: &[u8], reply: &[u8]) -> Result<Vec<Block>> {
-    let params = output.params;
+pub fn open(asked: &Asked, inputs: &BitVec, reply: &[u8]) -> Result<Vec<Block>> {
+    let params = asked.params;
     if inputs.len() != params.count {
         return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
     }
-    let asked = output.asked(question)?;
-    if !bool::from(asked.as_bytes().ct_eq(inputs.as_bytes())) {
+    if !bool::from(asked.choices.as_bytes().ct_eq(inputs.as_bytes())) {
         return Err(Error::Usage { protocol: NAME, what: "the question asks for other choices" });
     }
-    let body = Header::read_for(reply, Kind::Reply, params, &reply_id(&output.id, question))?;
+    let body = Header::read_for(reply, Kind::Reply, params, &asked.reply_id)?;
     if reply.len() != params.reply_len() {
         return Err(malformed("the reply's length is not that of its parameters"));
     }
     let (signed, mac) = reply.split_at(reply.len() - MAC);
     // proof: nisc 2.5
-    if !bool::from(blake3::keyed_hash(&output.mac_key, signed).as_bytes().ct_eq(mac)) {
+    if !bool::from(blake3::keyed_hash(&asked.mac_key, signed).as_bytes().ct_eq(mac)) {
         return Err(malformed(
             "the reply is not as its sender wrote it, or another sender's; have it sent again",
         ));
     }
     let mut body = Blocks(&body[..body.len() - MAC]);
-    let opened = output.messages.iter().zip(inputs.iter()).map(|(pad, input)| {
+    let opened = asked.pads.iter().zip(inputs.iter()).map(|(pad, input)| {
         let (zero, one) = (body.next(), body.next());
         zero ^ ((zero ^ one) & Block::mask(input)) ^ *pad
     });

@@ -13,9 +13,9 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (alice, bob) = (Identity::generate()?, Identity::generate()?);
 //! let signed = sign(b"tacitnisc, an answer", &alice)?;
-//! let (message, author) = open(&signed, Whose::Peer(&alice.public()))?;
+//! let (message, author) = open(&signed, Whose::Peer(&[alice.public()]))?;
 //! assert_eq!((message, author), (&b"tacitnisc, an answer"[..], Some(alice.public())));
-//! assert!(open(&signed, Whose::Peer(&bob.public())).is_err());
+//! assert!(open(&signed, Whose::Peer(&[bob.public()])).is_err());
 //! # Ok(())
 //! # }
 //! ```
@@ -36,8 +36,8 @@ const CONTEXT: &str = "tacit silent nisc: signed message v1";
 pub enum Whose<'a> {
     /// Anybody's, signed or not. A signature that is there must fit all the same.
     Anybody,
-    /// Those that this key has signed.
-    Peer(&'a PublicKey),
+    /// Those that one of the peer's keys has signed: its key, and the successors that are accepted today.
+    Peer(&'a [PublicKey]),
 }
 
 /// The message with its author's key and signature in front, 106 bytes.
@@ -77,7 +77,7 @@ pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<(&'a [u8], Option<P
         return Err(malformed("the signature does not fit the message; have it sent again"));
     }
     match whose {
-        Whose::Peer(peer) if *peer != author => {
+        Whose::Peer(keys) if !keys.contains(&author) => {
             Err(malformed("somebody else than the peer has signed the message; ask the peer for its own"))
         }
         _ => Ok((message, Some(author))),
@@ -96,21 +96,22 @@ mod tests {
     fn a_signature_is_its_authors_and_of_its_message_alone() {
         let (alice, eve) = (Identity::generate().unwrap(), Identity::generate().unwrap());
         let signed = sign(b"message", &alice).unwrap();
-        let peer = alice.public();
-        assert_eq!((signed.len(), open(&signed, Whose::Peer(&peer)).unwrap().0), (106 + 7, &b"message"[..]));
-        assert_eq!(open(&signed, Whose::Anybody).unwrap(), (&b"message"[..], Some(peer)));
+        let peer = &[alice.public()];
+        assert_eq!((signed.len(), open(&signed, Whose::Peer(peer)).unwrap().0), (106 + 7, &b"message"[..]));
+        assert_eq!(open(&signed, Whose::Anybody).unwrap(), (&b"message"[..], Some(peer[0])));
         assert_eq!(open(b"message", Whose::Anybody).unwrap(), (&b"message"[..], None));
+        assert!(open(&signed, Whose::Peer(&[eve.public(), peer[0]])).is_ok());
         let refused = |bytes: &[u8], from, words: &str| match open(bytes, from) {
             Err(Error::Malformed { what, .. }) => assert!(what.contains(words), "{what}"),
             other => panic!("{other:?}"),
         };
-        refused(b"message", Whose::Peer(&peer), "not signed");
-        refused(&sign(b"message", &eve).unwrap(), Whose::Peer(&peer), "somebody else");
+        refused(b"message", Whose::Peer(peer), "not signed");
+        refused(&sign(b"message", &eve).unwrap(), Whose::Peer(peer), "somebody else");
         for at in 9..signed.len() {
             let mut changed = signed.clone();
             changed[at] ^= 4;
             let words = if at == 9 { "another version" } else { "does not fit" };
-            refused(&changed, Whose::Peer(&peer), words);
+            refused(&changed, Whose::Peer(peer), words);
             refused(&changed, Whose::Anybody, words);
         }
         for cut in 9..HEADER {
@@ -118,7 +119,7 @@ mod tests {
         }
         // Alice's key in front of Eve's signature.
         let mut claimed = sign(b"message", &eve).unwrap();
-        claimed[10..42].copy_from_slice(&peer.to_bytes());
-        refused(&claimed, Whose::Peer(&peer), "does not fit");
+        claimed[10..42].copy_from_slice(&peer[0].to_bytes());
+        refused(&claimed, Whose::Peer(peer), "does not fit");
     }
 }

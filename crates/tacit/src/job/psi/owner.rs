@@ -3,6 +3,7 @@
 use super::{Each, Job, Reveal, Statistic};
 use crate::job::About;
 use crate::{Error, Result};
+use tacit_2pc::circuit::Uint;
 use tacit_psi::Bounds;
 use tacit_psi::paxos::Learns;
 
@@ -101,6 +102,19 @@ impl Job {
             return refuse("bounds", what.to_owned());
         }
         Ok(())
+    }
+
+    /// What a caller's function opens. An error where a side's own numbers go in and more bits come out than a
+    /// number has.
+    pub(super) fn opened(&self, outputs: Vec<Uint>) -> Result<Vec<Uint>> {
+        let bits: usize = outputs.iter().map(|output| output.bits().len()).sum();
+        if self.result_to_owner && bits as u64 > MOST_CARRIED {
+            let what = format!(
+                "opens {bits} bits, and where a side's own numbers go in {MOST_CARRIED} are the most"
+            );
+            return Err(Error::Parameter { name: "result-to-owner", what });
+        }
+        Ok(outputs)
     }
 
     /// What is said of the numbers of a column in the words for what a side learns.

@@ -131,41 +131,40 @@ fn answers_and_replies_cannot_be_taken_over() {
         let (receiver, public) = ReceiverKey::generate(params, b"", Some(bob), &mut prg(1)).unwrap();
         let (sender, answer) = SenderKey::answer(&public, b"", &parties(alice, bob), &mut prg(2)).unwrap();
         let inputs = BitVec::random(9, &mut prg(3));
-        let question = receiver.ask(&receiver.expand_in().unwrap(), &inputs).unwrap();
+        let question = receiver.ask(&inputs).unwrap();
         let messages: Vec<_> = (0..9).map(|i| [Block::new(i), Block::new(100 + i)]).collect();
-        let sent = reply(sender.expand(&public, b"").unwrap(), &question, &messages).unwrap();
+        let sent = sender.reply(&public, b"", &question, &messages).unwrap();
 
         // As they are: refused by name, and the key is as before.
-        let as_is = receiver.expand_out(&answer, Some(mallory));
-        assert!(matches!(as_is, Err(Error::Malformed { .. })));
-        assert!(matches!(receiver.expand_out(&answer, None), Err(Error::Malformed { .. })));
+        for sender in [Some(mallory), None] {
+            assert!(matches!(receiver.receive(&answer, sender, &question), Err(Error::Malformed { .. })));
+        }
         // Under a header in its own name, which anybody can compute: the proof does not fit.
         let mut own = answer.clone();
         let expected = Public::new(&public, b"").unwrap();
         own[..HEADER].copy_from_slice(&expected.answer_header(&parties(mallory, bob)).write());
         let copy = ReceiverKey::from_bytes(&receiver.to_bytes(), b"").unwrap();
-        match (security, copy.expand_out(&own, Some(mallory))) {
+        match (security, copy.receive(&own, Some(mallory), &question)) {
             (Security::Malicious, Err(Error::Cheated { .. })) => {}
             // No proof; but pads and the reply's key are others.
-            (Security::SemiHonest, Ok(output)) => {
+            (Security::SemiHonest, Ok(asked)) => {
                 let mut changed = sent.clone();
                 changed[HEADER + 3] ^= 0x55;
-                changed[..HEADER].copy_from_slice(
-                    &Header { kind: Kind::Reply, params, id: reply_id(&output.id, &question) }.write(),
-                );
-                assert!(matches!(open(&output, &inputs, &question, &changed), Err(Error::Malformed { .. })));
+                changed[..HEADER]
+                    .copy_from_slice(&Header { kind: Kind::Reply, params, id: asked.reply_id }.write());
+                assert!(matches!(open(&asked, &inputs, &changed), Err(Error::Malformed { .. })));
             }
             _ => panic!("{security:?}"),
         }
         // What Alice answers to Mallory, who shows her Bob's key as its own, Bob does not take.
         let (_, relayed) = SenderKey::answer(&public, b"", &parties(alice, mallory), &mut prg(4)).unwrap();
-        assert!(matches!(receiver.expand_out(&relayed, Some(alice)), Err(Error::Malformed { .. })));
+        assert!(matches!(receiver.receive(&relayed, Some(alice), &question), Err(Error::Malformed { .. })));
 
-        let output = receiver.expand_out(&answer, Some(alice)).unwrap();
+        let asked = receiver.receive(&answer, Some(alice), &question).unwrap();
         let mut changed = sent.clone();
         changed[HEADER + 3] ^= 0x55;
-        assert!(matches!(open(&output, &inputs, &question, &changed), Err(Error::Malformed { .. })));
-        let opened = open(&output, &inputs, &question, &sent).unwrap();
+        assert!(matches!(open(&asked, &inputs, &changed), Err(Error::Malformed { .. })));
+        let opened = open(&asked, &inputs, &sent).unwrap();
         assert!((0..9).all(|i| opened[i] == messages[i][usize::from(inputs.get(i))]));
     }
 }

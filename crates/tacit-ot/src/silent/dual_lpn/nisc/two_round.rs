@@ -1,6 +1,6 @@
 //! NISC's messages over a channel: OT in two messages.
 
-use super::{Code, HEADER, Header, Kind, NAME, Params, Parties, ReceiverKey, SenderKey, open, reply};
+use super::{Code, HEADER, Header, Kind, NAME, Params, Parties, ReceiverKey, SenderKey, open};
 use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
@@ -86,7 +86,7 @@ impl OtSender for TwoRound {
         let key = self.receive_key(channel, messages.len())?;
         let question = channel.recv_sized(HEADER + messages.len().div_ceil(8))?;
         let (secret, answer) = SenderKey::answer(&key, &context, &Parties::default(), &mut self.prg)?;
-        let reply = reply(secret.expand(&key, &context)?, &question, messages)?;
+        let reply = secret.reply(&key, &context, &question, messages)?;
         channel.send_sized(&answer)?;
         channel.send_sized(&reply)?;
         channel.flush()?;
@@ -105,14 +105,14 @@ impl OtReceiver for TwoRound {
         let params = self.params(out.len());
         let context = Self::context(channel, true);
         let (secret, key) = ReceiverKey::generate(params, &context, None, &mut self.prg)?;
-        let question = secret.ask(&secret.expand_in()?, choices)?;
+        let question = secret.ask(choices)?;
         channel.send_sized(&key)?;
         channel.send_sized(&question)?;
         channel.flush()?;
         let answer = channel.recv_sized(params.answer_len())?;
         let reply = channel.recv_sized(params.reply_len())?;
-        let output = secret.expand_out(&answer, None)?;
-        out.copy_from_slice(&open(&output, choices, &question, &reply)?);
+        let asked = secret.receive(&answer, None, &question)?;
+        out.copy_from_slice(&open(&asked, choices, &reply)?);
         Ok(())
     }
 }
