@@ -1,6 +1,5 @@
 //! What the other side gave, on its way behind our rows.
 
-use crate::csv::beside;
 use crate::fault::Result;
 
 /// A cell that the other side gave; nothing where it is null.
@@ -62,6 +61,21 @@ impl Behind<'_, '_> {
     fn rows_of(&self, at: Option<usize>) -> &[Vec<Cell>] {
         at.map_or(&[], self.rows)
     }
+}
+
+/// The `names`, each with a number behind it where a column in front of it is called so.
+pub(crate) fn beside<'a>(columns: impl Iterator<Item = &'a str> + Clone, names: &[&str]) -> Vec<String> {
+    let mut header: Vec<String> = Vec::new();
+    for name in names {
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        let mut names = std::iter::once((*name).to_owned()).chain(numbered);
+        let taken = |name: &str| {
+            columns.clone().any(|taken| taken.trim() == name) || header.iter().any(|taken| taken == name)
+        };
+        let free = names.find(|name| !taken(name));
+        header.extend(free);
+    }
+    header
 }
 
 /// What was written of rows with something behind them.

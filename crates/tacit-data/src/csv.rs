@@ -20,7 +20,7 @@ mod reading;
 mod rows;
 mod stream;
 
-use crate::behind::Behind;
+use crate::behind::{Behind, beside};
 pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
@@ -435,7 +435,8 @@ impl Source {
             match names {
                 [] => writer.write(first.written())?,
                 names => {
-                    let named = writer.extended(first.written(), names.iter().map(|name| Some(name.as_str())))?;
+                    let named =
+                        writer.extended(first.written(), names.iter().map(|name| Some(name.as_str())))?;
                     if named > 0 {
                         return Err(no_room(writer.target, "the names of the peer's columns"));
                     }
@@ -533,23 +534,8 @@ impl Source {
 
 /// That a file as this one is written has no room for what comes behind its columns.
 fn no_room(target: &Path, what: &'static str) -> Error {
-    let remedy = "name it .parquet or .arrow, or let --unfit null leave such cells empty";
+    let remedy = "name it .parquet or .arrow, or let such cells be left empty (`unfit` null)";
     Error::NoRoom { path: target.to_owned(), what, remedy }
-}
-
-/// The `names`, each with a number behind it where a column in front of it is called so.
-pub(crate) fn beside<'a>(columns: impl Iterator<Item = &'a str> + Clone, names: &[&str]) -> Vec<String> {
-    let mut header: Vec<String> = Vec::new();
-    for name in names {
-        let numbered = (2..).map(|n| format!("{name}_{n}"));
-        let mut names = std::iter::once((*name).to_owned()).chain(numbered);
-        let taken = |name: &str| {
-            columns.clone().any(|taken| taken.trim() == name) || header.iter().any(|taken| taken == name)
-        };
-        let free = names.find(|name| !taken(name));
-        header.extend(free);
-    }
-    header
 }
 
 /// What a table held when it was read: the number of its rows, and a digest to know them again.
@@ -744,4 +730,3 @@ impl Form {
         line.push(quote);
     }
 }
-

@@ -7,9 +7,10 @@
 //!
 //! Results come with a type. A file of columns holds them as such; in a CSV file they are text.
 
+use crate::behind::beside;
 use crate::columnar::{self, Format, Origin, Texts, Writer, is_key, is_moment};
 use crate::convert::{self, Lines};
-use crate::csv::{self, Contents, Options, beside};
+use crate::csv::{self, Contents, Options};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::keys::{KeyType, Reason, plain};
 use crate::opened::Opened;

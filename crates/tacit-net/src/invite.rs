@@ -30,21 +30,21 @@ use zeroize::Zeroizing;
 
 const WORDS: &str = include_str!("invite/words.txt");
 const MAGIC: [u8; 16] = *b"tacit invite 1\r\n";
-const PLACE: &str = "tacit 1 place of an invitation";
-const SIGNED: &str = "tacit 1 key by invitation";
+const PLACE_KEY: &str = "tacit 1 place of an invitation";
+const SIGNED_KEY: &str = "tacit 1 key by invitation";
 /// A group element of SPAKE2 with its side's mark.
 const MESSAGE: usize = 33;
 /// Longest comment that goes with a key.
 const COMMENT: usize = 128;
 /// Longest sealed message: key, signature, comment and tag.
-const SEALED: usize = 32 + SIGNATURE + COMMENT + 16;
+const SEALED_KEY: usize = 32 + SIGNATURE + COMMENT + 16;
 /// Time for the whole exchange, once both are there.
 const EXCHANGE: Duration = Duration::from_secs(30);
 /// Time for who comes to a port to show that it speaks this.
 const GREETING: Duration = Duration::from_secs(10);
 /// Places at a relay are drawn below this first; ten times as many each time it is taken.
-const FEW: u64 = 100;
-const MOST: u64 = 1_000_000;
+const PLACES_AT_FIRST: u64 = 100;
+const PLACES_AT_MOST: u64 = 1_000_000;
 
 /// What one person tells the other: a number, which names a place, and two words, which are the secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -82,7 +82,8 @@ impl FromStr for Code {
     fn from_str(text: &str) -> Result<Self> {
         let form = "a code is a number and two words, such as 7-walnut-harbour";
         let lower = Zeroizing::new(text.to_lowercase());
-        let parts: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
+        let parts: Vec<&str> =
+            lower.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
         let [place, first, second] = parts[..] else { return Err(Error::Usage(form.to_owned())) };
         let place = place.parse().map_err(|_| Error::Usage(form.to_owned()))?;
         for word in [first, second] {
@@ -142,7 +143,7 @@ impl Patience {
 fn place_key(place: u32) -> Result<Identity> {
     let mut secret = [0; 32];
     secret[..4].copy_from_slice(&place.to_le_bytes());
-    Identity::of_secret(PLACE, &secret)
+    Identity::of_secret(PLACE_KEY, &secret)
 }
 
 /// Waits at `place` for the one who is told the code, which `tell` gets first, and exchanges keys with them.
@@ -184,12 +185,8 @@ pub fn invite(
     exchange(stream, &code, identity, comment, true, matches!(place, Place::Port(_)))
 }
 
-fn wait_at_relay(
-    relay: &str,
-    patience: &Patience,
-    tell: &mut dyn FnMut(&Code),
-) -> Result<(Code, TcpStream)> {
-    let mut among = FEW;
+fn wait_at_relay(relay: &str, patience: &Patience, tell: &mut dyn FnMut(&Code)) -> Result<(Code, TcpStream)> {
+    let mut among = PLACES_AT_FIRST;
     loop {
         let mut random = [0; 8];
         Prg::from_os().fill_bytes(&mut random);
@@ -203,7 +200,7 @@ fn wait_at_relay(
             }
         };
         match relay.meet_once(Part::Alone, patience.end(), seated) {
-            Err(Error::AddressInUse { .. }) if among < MOST => among *= 10,
+            Err(Error::AddressInUse { .. }) if among < PLACES_AT_MOST => among *= 10,
             met => return Ok((code.clone(), met?.0)),
         }
     }
@@ -227,10 +224,11 @@ pub fn join(
             let targets = resolve(address, left(patience.end()), &mut |_| ())?;
             let dialled = targets.iter().map(|target| TcpStream::connect_timeout(target, GREETING));
             let stream = dialled.reduce(|one, other| one.or(other));
-            let mut stream = stream.unwrap_or_else(|| Err(std::io::ErrorKind::NotFound.into())).map_err(|error| {
-                let (address, after) = (address.clone(), GREETING);
-                Error::Unreachable { address, after, reason: error.to_string() }
-            })?;
+            let mut stream =
+                stream.unwrap_or_else(|| Err(std::io::ErrorKind::NotFound.into())).map_err(|error| {
+                    let (address, after) = (address.clone(), GREETING);
+                    Error::Unreachable { address, after, reason: error.to_string() }
+                })?;
             greet(&mut stream)?;
             stream
         }
@@ -263,7 +261,8 @@ fn exchange(
         greet(&mut stream)?;
     }
     let end = later(Instant::now(), EXCHANGE);
-    let names = ["tacit 1 who invites", "tacit 1 who joins"].map(|name| spake2::Identity::new(name.as_bytes()));
+    let names =
+        ["tacit 1 who invites", "tacit 1 who joins"].map(|name| spake2::Identity::new(name.as_bytes()));
     let password = Password::new(code.text().as_bytes());
     let (state, mine) = match invites {
         true => Spake2::<Ed25519Group>::start_a(&password, &names[0], &names[1]),
@@ -310,7 +309,8 @@ struct Seal<'s> {
 impl Seal<'_> {
     /// The key of what the one who invites sends, or the other. It seals one message.
     fn key(&self, invites: bool) -> Result<LessSafeKey> {
-        let context = ["tacit 1 invitation, who joins", "tacit 1 invitation, who invites"][usize::from(invites)];
+        let context =
+            ["tacit 1 invitation, who joins", "tacit 1 invitation, who invites"][usize::from(invites)];
         let key = Zeroizing::new(blake3::derive_key(context, self.shared));
         let key = UnboundKey::new(&CHACHA20_POLY1305, &key[..]);
         Ok(LessSafeKey::new(key.map_err(|_| Error::Usage("no key from the code".to_owned()))?))
@@ -319,7 +319,7 @@ impl Seal<'_> {
     fn close(&self, identity: &Identity, comment: &str, invites: bool) -> Result<Vec<u8>> {
         let comment: String = comment.chars().filter(|c| !c.is_control()).collect();
         let comment = &comment.as_bytes()[..comment.floor_char_boundary(COMMENT)];
-        let signature = identity.sign(SIGNED, &[self.transcript, &[u8::from(invites)]].concat())?;
+        let signature = identity.sign(SIGNED_KEY, &[self.transcript, &[u8::from(invites)]].concat())?;
         let mut message = [&identity.public().to_bytes(), signature.as_slice(), comment].concat();
         let sealed = self.key(invites)?.seal_in_place_append_tag(
             Nonce::assume_unique_for_key([0; 12]),
@@ -335,14 +335,15 @@ impl Seal<'_> {
         let nonce = Nonce::assume_unique_for_key([0; 12]);
         let opened = self.key(invites)?.open_in_place(nonce, Aad::from(self.transcript), &mut sealed);
         let opened = opened.map_err(|_| Error::WrongCode)?;
-        let (Some((key, rest)), malformed) = (opened.split_first_chunk::<32>(), "a key without its parts") else {
+        let (Some((key, rest)), malformed) = (opened.split_first_chunk::<32>(), "a key without its parts")
+        else {
             return Err(Error::Malformed("a key without its parts"));
         };
         let Some((signature, comment)) = rest.split_first_chunk::<SIGNATURE>() else {
             return Err(Error::Malformed(malformed));
         };
         let key = PublicKey::from_bytes(*key);
-        if !key.verify(SIGNED, &[self.transcript, &[u8::from(invites)]].concat(), signature) {
+        if !key.verify(SIGNED_KEY, &[self.transcript, &[u8::from(invites)]].concat(), signature) {
             return Err(Error::Malformed("the other side has not the key that it shows"));
         }
         Ok(Introduced { key, comment: crate::shown(&String::from_utf8_lossy(comment)) })
@@ -363,8 +364,8 @@ fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
     let mut length = [0; 2];
     fill(stream, &mut length, end)?;
     let length = usize::from(u16::from_le_bytes(length));
-    if length > SEALED {
-        return Err(Error::Oversized { announced: length as u64, allowed: SEALED as u64 });
+    if length > SEALED_KEY {
+        return Err(Error::Oversized { announced: length as u64, allowed: SEALED_KEY as u64 });
     }
     let mut sealed = vec![0; length];
     fill(stream, &mut sealed, end)?;
@@ -374,9 +375,10 @@ fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
 /// Reads exactly as many bytes, by the `end`.
 fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
     crate::rendezvous::fill(stream, bytes, end).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
-            Error::Timeout { after: EXCHANGE, awaited: "the other side's part of the exchange of keys".to_owned() }
-        }
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => Error::Timeout {
+            after: EXCHANGE,
+            awaited: "the other side's part of the exchange of keys".to_owned(),
+        },
         _ => Error::socket(error, "while keys were exchanged"),
     })
 }
@@ -393,7 +395,14 @@ mod tests {
         for typed in ["7 walnut harbour", " 7-Walnut-Harbour\n", "07_WALNUT.harbour"] {
             assert_eq!(typed.parse::<Code>().unwrap(), code, "{typed}");
         }
-        for wrong in ["walnut-harbour", "7-walnut", "7-walnut-harbor", "x-walnut-harbour", "7-walnut-harbour-tiger", ""] {
+        for wrong in [
+            "walnut-harbour",
+            "7-walnut",
+            "7-walnut-harbor",
+            "x-walnut-harbour",
+            "7-walnut-harbour-tiger",
+            "",
+        ] {
             assert!(wrong.parse::<Code>().is_err(), "{wrong}");
         }
         assert_eq!(format!("{code:?}"), "Code(7, [secret])");

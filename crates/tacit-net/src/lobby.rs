@@ -14,7 +14,8 @@
 
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
-use crate::setup::{Listener, Options, Prepared, later, prepare};
+use crate::listener::Listener;
+use crate::setup::{Options, Prepared, later, prepare};
 use crate::tcp::{SharedPace, poll_until};
 use crate::waiting::{Event, Vigil};
 use crate::wake::{self, Wake, Woken};

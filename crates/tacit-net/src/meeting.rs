@@ -7,8 +7,8 @@
 //!
 //! A call: the relay sends [`MAGIC`] and a challenge of 32 bytes; the caller [`MAGIC`], its part ([`Part`]), how
 //! many fingerprints of 16 bytes follow, its public key, the fingerprints, and its signature over challenge and
-//! call. Then the relay sends a byte now and then that says nothing ([`WAITING`]), until the pair is there: then
-//! [`FIRST`] to the side that listens and [`SECOND`] to the other. Or it sends [`REFUSED`], a length and a reason.
+//! call. Then the relay sends a byte now and then that says nothing ([`WAITS`]), until the pair is there: then
+//! [`LISTENS`] to the side that listens and [`CONNECTS`] to the other. Or it sends [`REFUSED`], a length and a reason.
 
 use crate::address::resolve;
 use crate::cancel::Cancel;
@@ -27,25 +27,25 @@ use std::time::{Duration, Instant};
 
 pub(crate) const MAGIC: [u8; 16] = *b"tacit relay 1\r\n\0";
 pub(crate) const CONTEXT: &str = "tacit 1 call at a relay";
-pub(crate) const CHALLENGE: usize = 32;
-pub(crate) const WAITING: u8 = b'.';
-pub(crate) const FIRST: u8 = b'1';
-pub(crate) const SECOND: u8 = b'2';
+pub(crate) const CALL_CHALLENGE: usize = 32;
+pub(crate) const WAITS: u8 = b'.';
+pub(crate) const LISTENS: u8 = b'1';
+pub(crate) const CONNECTS: u8 = b'2';
 pub(crate) const REFUSED: u8 = b'!';
 /// The reason for who would wait alone where another does.
 pub(crate) const TAKEN: &[u8] = b"taken";
 /// The most fingerprints that a call names; none are named where any key is welcome.
 pub(crate) const MOST_WANTED: usize = 8;
 /// How often the relay says that a caller still waits.
-pub(crate) const EVERY: Duration = Duration::from_secs(15);
+pub(crate) const STILL_WAITS: Duration = Duration::from_secs(15);
 /// A relay that says nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(50);
 /// Longest wait for one address to answer, and for the relay's first words.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// Pauses before the relay is called again, each twice the one before.
-const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
+const CALL_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
 /// Calls that a side that listens has at the relay at once, where it serves many.
-const SERVING: usize = 4;
+const CALLS_AT_ONCE: usize = 4;
 
 /// Which part a caller takes when it meets the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,12 +71,14 @@ impl Part {
     }
 
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        [Part::Either, Part::Listening, Part::Connecting, Part::Alone].into_iter().find(|part| part.byte() == byte)
+        [Part::Either, Part::Listening, Part::Connecting, Part::Alone]
+            .into_iter()
+            .find(|part| part.byte() == byte)
     }
 }
 
 /// What of a call is signed.
-pub(crate) fn signed(challenge: &[u8; CHALLENGE], part: u8, wanted: &[[u8; 16]]) -> Vec<u8> {
+pub(crate) fn signed(challenge: &[u8; CALL_CHALLENGE], part: u8, wanted: &[[u8; 16]]) -> Vec<u8> {
     [challenge.as_slice(), &[part, wanted.len() as u8], wanted.as_flattened()].concat()
 }
 
@@ -144,7 +146,7 @@ impl Relay {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(ATTEMPT))?;
         stream.set_write_timeout(Some(ATTEMPT))?;
-        let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CHALLENGE]);
+        let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CALL_CHALLENGE]);
         stream.read_exact(&mut magic)?;
         if magic != MAGIC {
             let saw = printable(&magic);
@@ -157,9 +159,14 @@ impl Relay {
         stream.read_exact(&mut challenge)?;
         let message = signed(&challenge, part.byte(), &self.wanted);
         let signature = self.tls.sign(CONTEXT, &message)?;
-        let call =
-            [&MAGIC, &message[CHALLENGE..][..2], &self.key.to_bytes(), self.wanted.as_flattened(), &signature]
-                .concat();
+        let call = [
+            &MAGIC,
+            &message[CALL_CHALLENGE..][..2],
+            &self.key.to_bytes(),
+            self.wanted.as_flattened(),
+            &signature,
+        ]
+        .concat();
         stream.write_all(&call)?;
         let party = self.wait(&mut stream, halt, seated)?;
         stream.set_read_timeout(None)?;
@@ -194,9 +201,9 @@ impl Relay {
                 Err(error) => return Err(error.into()),
             }
             match byte[0] {
-                WAITING => seated(),
-                FIRST => return Ok(Party::First),
-                SECOND => return Ok(Party::Second),
+                WAITS => seated(),
+                LISTENS => return Ok(Party::First),
+                CONNECTS => return Ok(Party::Second),
                 REFUSED => {
                     let mut length = [0];
                     stream.set_read_timeout(Some(ATTEMPT))?;
@@ -208,7 +215,11 @@ impl Relay {
                         return Err(Failure::Never(Error::AddressInUse { address }));
                     }
                     let reason = format!("the relay says: {}", printable(&reason));
-                    return Err(Failure::Never(Error::Unreachable { address, after: heard.elapsed(), reason }));
+                    return Err(Failure::Never(Error::Unreachable {
+                        address,
+                        after: heard.elapsed(),
+                        reason,
+                    }));
                 }
                 _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
             }
@@ -251,7 +262,7 @@ impl Relay {
         failed: &mut dyn FnMut(Option<&str>),
     ) -> Result<(TcpStream, Party)> {
         let start = Instant::now();
-        let mut pause = PAUSES[0];
+        let mut pause = CALL_PAUSES[0];
         loop {
             self.cancel.check()?;
             let over = || deadline.is_some_and(|deadline| left(deadline).is_zero());
@@ -269,7 +280,7 @@ impl Relay {
             }
             failed(Some(&error.to_string()));
             std::thread::sleep(pause);
-            pause = (pause * 2).min(PAUSES[1]);
+            pause = (pause * 2).min(CALL_PAUSES[1]);
         }
     }
 
@@ -283,13 +294,15 @@ impl Relay {
         let start = Instant::now();
         match self.call(part, &|| left(deadline).is_zero(), seated) {
             Ok(met) => Ok(met),
-            Err(Failure::Never(Error::Cancelled)) if !self.cancel.is_cancelled() => Err(self.nobody(start.elapsed())),
+            Err(Failure::Never(Error::Cancelled)) if !self.cancel.is_cancelled() => {
+                Err(self.nobody(start.elapsed()))
+            }
             Err(Failure::Never(error) | Failure::Later(error)) => Err(error),
         }
     }
 
     fn nobody(&self, after: Duration) -> Error {
-        let reason = "the other side did not come to the relay; is it started, with the same --via and with your \
+        let reason = "the other side did not come to the relay; is it started, with this relay and with your \
                       public key?";
         Error::Unreachable { address: self.address.clone(), after, reason: reason.to_owned() }
     }
@@ -322,7 +335,7 @@ impl Calls {
     pub(crate) fn at(relay: Relay, many: bool) -> Result<Self> {
         let (woken, wake) = wake::pair()?;
         let (address, come) = (relay.address.clone(), Arc::<Come>::default());
-        for _ in 0..if many { SERVING } else { 1 } {
+        for _ in 0..if many { CALLS_AT_ONCE } else { 1 } {
             let (relay, come, wake) = (relay.clone(), come.clone(), wake.try_clone()?);
             let calling = move || calling(&relay, &come, &wake);
             std::thread::Builder::new().name("tacit-relay".to_owned()).spawn(calling)?;
@@ -364,14 +377,14 @@ impl Drop for Calls {
 /// Calls the relay until nobody wants connections any more.
 fn calling(relay: &Relay, come: &Come, wake: &Wake) {
     let is_over = || come.over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
-    let (mut pause, mut has_met) = (PAUSES[0], false);
+    let (mut pause, mut has_met) = (CALL_PAUSES[0], false);
     while !is_over() {
         let mut waits = false;
         let called = relay.call(Part::Listening, &is_over, &mut || waits = true);
         has_met |= waits;
         match called {
             Ok((stream, _)) => {
-                (pause, has_met) = (PAUSES[0], true);
+                (pause, has_met) = (CALL_PAUSES[0], true);
                 come.lock().push_back(Ok(stream));
                 wake.wake();
             }
@@ -384,32 +397,14 @@ fn calling(relay: &Relay, come: &Come, wake: &Wake) {
             }
             Err(_) => {
                 std::thread::sleep(pause);
-                pause = (pause * 2).min(PAUSES[1]);
+                pause = (pause * 2).min(CALL_PAUSES[1]);
             }
         }
     }
 }
 
-/// The fingerprints of these texts, as a call has them.
-pub(crate) fn wanted(fingerprints: &BTreeSet<String>) -> Vec<[u8; 16]> {
-    fingerprints.iter().filter_map(|text| fingerprint_bytes(text)).collect()
-}
-
-/// The bytes of a fingerprint as people read it.
-pub(crate) fn fingerprint_bytes(text: &str) -> Option<[u8; 16]> {
-    let digits: String = text.chars().filter(|c| *c != '-').collect();
-    if digits.len() != 32 || !digits.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
 /// Length of a call after the magic: part, number of fingerprints, key.
-pub(crate) const HEAD: usize = 2 + 32;
+pub(crate) const CALL_HEAD: usize = 2 + 32;
 /// Length of what follows for so many fingerprints.
 pub(crate) fn tail(wanted: usize) -> usize {
     16 * wanted + SIGNATURE

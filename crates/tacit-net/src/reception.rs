@@ -1,7 +1,8 @@
 //! A port that serves many peers, one session each.
 
+use crate::listener::Listener;
 use crate::lobby::Lobby;
-use crate::setup::{Listener, Options, Prepared};
+use crate::setup::{Options, Prepared};
 use crate::{Error, Result, Session};
 use std::time::Duration;
 

@@ -7,10 +7,10 @@
 //! time. When all places are taken, those of the address that holds most make room.
 
 use crate::cancel::Cancel;
-use crate::keys::{PublicKey, SIGNATURE};
+use crate::keys::{PublicKey, SIGNATURE, fingerprint_bytes};
 use crate::meeting::{
-    CHALLENGE, CONTEXT, EVERY, FIRST, HEAD, MAGIC, MOST_WANTED, Part, REFUSED, SECOND, WAITING, fingerprint_bytes,
-    signed, tail,
+    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, Part, REFUSED, STILL_WAITS,
+    WAITS, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
@@ -61,7 +61,7 @@ impl Default for Bounds {
 /// Time for a connection to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
 /// How often callers that wait are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK_AT_CALLERS: Duration = Duration::from_millis(500);
 /// Over this time calls of an address are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -188,7 +188,7 @@ impl Relay {
     pub fn serve(&self) -> Result<()> {
         let mut failures = 0;
         while !self.house.cancel.is_cancelled() {
-            await_fd(&self.listener, Interest::Read, self.house.cancel.pause(LOOK))?;
+            await_fd(&self.listener, Interest::Read, self.house.cancel.pause(LOOK_AT_CALLERS))?;
             self.house.look();
             match self.listener.accept() {
                 Ok((stream, from)) => {
@@ -294,12 +294,12 @@ impl House {
             _ => "it left before it had said who it is".to_owned(),
         };
         let end = Instant::now() + GREETING;
-        let mut challenge = [0; CHALLENGE];
+        let mut challenge = [0; CALL_CHALLENGE];
         tacit_crypto::Prg::from_os().fill_bytes(&mut challenge);
         stream.set_nodelay(true).map_err(said)?;
         stream.set_write_timeout(Some(GREETING)).map_err(said)?;
         stream.write_all(&[MAGIC.as_slice(), &challenge].concat()).map_err(said)?;
-        let (mut magic, mut head) = ([0; MAGIC.len()], [0; HEAD]);
+        let (mut magic, mut head) = ([0; MAGIC.len()], [0; CALL_HEAD]);
         fill(&mut stream, &mut magic, end).map_err(said)?;
         if magic != MAGIC {
             return Err("it does not speak to a relay".to_owned());
@@ -334,13 +334,17 @@ impl House {
         let turned_away = |why: &str| self.turn_away(from, why);
         let mut state = self.lock();
         loop {
-            let same = |other: &Caller| other.fingerprint == caller.fingerprint && other.part != Part::Connecting;
-            if caller.part == Part::Alone && state.waiting.iter().any(|other| same(other) && other.is_there()) {
+            let same =
+                |other: &Caller| other.fingerprint == caller.fingerprint && other.part != Part::Connecting;
+            if caller.part == Part::Alone && state.waiting.iter().any(|other| same(other) && other.is_there())
+            {
                 drop(state);
                 refuse(&caller.stream, "taken");
                 return turned_away("somebody waits there already");
             }
-            let Some(at) = state.waiting.iter().position(|other| other.joins(&caller).is_some()) else { break };
+            let Some(at) = state.waiting.iter().position(|other| other.joins(&caller).is_some()) else {
+                break;
+            };
             let mut other = state.waiting.remove(at);
             if !other.is_there() {
                 continue;
@@ -353,7 +357,7 @@ impl House {
                 return turned_away("too many pairs speak");
             }
             let first = other.joins(&caller).unwrap_or(true);
-            let [mine, theirs] = if first { [SECOND, FIRST] } else { [FIRST, SECOND] };
+            let [mine, theirs] = if first { [CONNECTS, LISTENS] } else { [LISTENS, CONNECTS] };
             if !other.say(theirs) {
                 continue;
             }
@@ -371,7 +375,7 @@ impl House {
             refuse(&caller.stream, "too many wait here; try again later");
         }
         let _ = caller.stream.set_nonblocking(true);
-        caller.say(WAITING);
+        caller.say(WAITS);
         state.waiting.push(caller);
     }
 
@@ -387,12 +391,9 @@ impl House {
             let ends = [one, two].map(|caller| TcpLink::watched(caller.stream, &self.cancel));
             let [one, two] = ends;
             let ends = [(Box::new(one?) as _, Vec::new()), (Box::new(two?) as _, Vec::new())];
-            relay(
-                ends,
-                self.bounds.idle,
-                &mut |count| bytes.set(bytes.get() + count as u64),
-                &mut || bytes.get() > self.bounds.bytes || start.elapsed() > self.bounds.time,
-            )
+            relay(ends, self.bounds.idle, &mut |count| bytes.set(bytes.get() + count as u64), &mut || {
+                bytes.get() > self.bounds.bytes || start.elapsed() > self.bounds.time
+            })
         };
         let ended = tacit_crypto::fence::fenced(passed);
         self.pairs.fetch_sub(1, Ordering::SeqCst);
@@ -411,7 +412,7 @@ impl House {
     fn look(&self) {
         let mut state = self.lock();
         state.waiting.retain_mut(|caller| {
-            caller.is_there() && (caller.told.elapsed() < EVERY || caller.say(WAITING))
+            caller.is_there() && (caller.told.elapsed() < STILL_WAITS || caller.say(WAITS))
         });
     }
 }

@@ -397,7 +397,10 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         None => section.wanted_text("listen").map(|listen| listen.value),
         Some(via) => {
             if let Some(listen) = section.text("listen") {
-                section.fault(listen.at, "`listen` and `via`: a service waits at a port or at a relay".to_owned());
+                section.fault(
+                    listen.at,
+                    "`listen` and `via`: a service waits at a port or at a relay".to_owned(),
+                );
             }
             Some(via.value.clone())
         }

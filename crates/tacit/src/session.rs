@@ -441,7 +441,8 @@ impl Session {
             Endpoint::Listen(address) => (Some(address.clone()), None, options),
             Endpoint::Connect(address) => (None, Some(address.clone()), options),
             Endpoint::Meet(_) | Endpoint::Call(_) => {
-                let what = "gateways do not meet at a relay: one of them must be reached, by a port or a tunnel";
+                let what =
+                    "gateways do not meet at a relay: one of them must be reached, by a port or a tunnel";
                 return Err(Error::Parameter { name: "via", what: what.into() });
             }
         })

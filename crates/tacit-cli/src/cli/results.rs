@@ -216,7 +216,8 @@ impl Put {
         }
         object["cells_left_empty"] = json!(emptied);
         if emptied > 0 {
-            text += &format!("note: {emptied} cells of the peer's do not fit the output and are left empty\n");
+            text +=
+                &format!("note: {emptied} cells of the peer's do not fit the output and are left empty\n");
         }
         text
     }

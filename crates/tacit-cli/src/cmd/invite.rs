@@ -1,13 +1,13 @@
 //! `tacit invite` and `tacit join`: two people exchange their public keys by a code of a few words.
 
-use crate::cli::output::{name, sync_folder};
 use crate::cli::Context;
+use crate::cli::output::{name, sync_folder};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tacit::net::invite::{self, Code, Introduced, Patience, Place};
 use tacit::net::Identity;
+use tacit::net::invite::{self, Code, Introduced, Patience, Place};
 use tacit::{Error, Result};
 
 const AFTER_INVITE: &str = "\
@@ -79,7 +79,8 @@ pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
     let how = match (&args.common.via, &args.listen) {
         (Some(relay), _) => format!("--via {relay}"),
         (None, listen) => {
-            let port = listen.as_deref().and_then(|listen| listen.rsplit_once(':')).map_or("PORT", |(_, port)| port);
+            let port =
+                listen.as_deref().and_then(|listen| listen.rsplit_once(':')).map_or("PORT", |(_, port)| port);
             format!("--connect THIS-HOST:{port}")
         }
     };
@@ -117,10 +118,12 @@ impl Common {
     /// The identity, made where it is not there, and how long to wait. What cannot be written shows here.
     fn ready(&self, context: &Context) -> Result<(Identity, Patience)> {
         if self.out.exists() {
-            let what = format!("{} exists already and is not overwritten; choose another name", name(&self.out));
+            let what =
+                format!("{} exists already and is not overwritten; choose another name", name(&self.out));
             return Err(Error::Parameter { name: "out", what });
         }
-        let folder = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder =
+            self.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             let what = format!("{} is no folder", name(folder));
             return Err(Error::Parameter { name: "out", what });

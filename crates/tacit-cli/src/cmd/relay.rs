@@ -42,7 +42,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
-    let keys = args.allow.iter().map(|file| PublicKey::load(file)).collect::<std::result::Result<Vec<_>, _>>()?;
+    let keys =
+        args.allow.iter().map(|file| PublicKey::load(file)).collect::<std::result::Result<Vec<_>, _>>()?;
     let bounds = Bounds {
         pairs: args.pairs.into(),
         bytes: args.gigabytes * 1_000_000_000,

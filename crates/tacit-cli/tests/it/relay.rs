@@ -67,8 +67,26 @@ fn a_code_and_a_relay_are_all_that_two_people_need() {
     assert_eq!(line("their-alice.pub"), line("alice.pub"));
     for threads in ["1", "2"] {
         let side = |own: &'static str, peer: &'static str, input: &'static str| {
-            ["psi", "--via", &address, "--identity", own, "--peer", peer, "--input", input, "--key", "email",
-             "--result", "both", "--threads", threads, "--connect-timeout", "40"].map(str::to_owned)
+            [
+                "psi",
+                "--via",
+                &address,
+                "--identity",
+                own,
+                "--peer",
+                peer,
+                "--input",
+                input,
+                "--key",
+                "email",
+                "--result",
+                "both",
+                "--threads",
+                threads,
+                "--connect-timeout",
+                "40",
+            ]
+            .map(str::to_owned)
         };
         let a = side("alice.key", "their-bob.pub", "alice.csv");
         let b = side("bob.key", "their-alice.pub", "bob.csv");
@@ -82,19 +100,32 @@ fn a_code_and_a_relay_are_all_that_two_people_need() {
 fn a_wrong_code_spends_the_invitation_and_writes_nothing() {
     let bench = Bench::new();
     let (_running, address) = relay(&bench, &[]);
-    let mut invited = bench.spawn(&["invite", "--via", &address, "--identity", "alice.key", "--out", "bob.pub"]);
+    let mut invited =
+        bench.spawn(&["invite", "--via", &address, "--identity", "alice.key", "--out", "bob.pub"]);
     let (code, _lines) = code_of(&mut invited);
     let other = if code.contains("walnut") { "tiger" } else { "walnut" };
     let wrong: Vec<&str> = code.split('-').collect();
     let wrong = format!("{}-{other}-{}", wrong[0], wrong[2]);
-    let guessed = bench.run(&["join", &wrong, "--via", &address, "--identity", "eve.key", "--out", "alice-of-eve.pub"]);
+    let guessed =
+        bench.run(&["join", &wrong, "--via", &address, "--identity", "eve.key", "--out", "alice-of-eve.pub"]);
     guessed.fails_with(4, &["the codes differ"]);
     let mut said = String::new();
     std::io::Read::read_to_string(&mut invited.stderr.take().unwrap(), &mut said).unwrap();
     assert_eq!(invited.wait().unwrap().code(), Some(4));
     assert!(said.contains("the codes differ") && said.contains("make a new one"), "{said}");
     // The right one comes too late.
-    let late = bench.spawn(&["join", &code, "--via", &address, "--identity", "bob.key", "--out", "alice.pub", "--minutes", "1"]);
+    let late = bench.spawn(&[
+        "join",
+        &code,
+        "--via",
+        &address,
+        "--identity",
+        "bob.key",
+        "--out",
+        "alice.pub",
+        "--minutes",
+        "1",
+    ]);
     std::thread::sleep(Duration::from_millis(700));
     let mut late = Running(late, String::new());
     assert!(late.0.try_wait().unwrap().is_none(), "it waits for a code that is spent");
@@ -113,7 +144,16 @@ fn without_a_relay_the_code_goes_over_a_port_beside_strangers() {
     let mut stranger = std::net::TcpStream::connect(&address).unwrap();
     std::io::Write::write_all(&mut stranger, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let typed = code.to_uppercase().replace('-', " ");
-    let joined = bench.run(&["join", &typed, "--connect", &address, "--identity", "bob.key", "--out", "their-alice.pub"]);
+    let joined = bench.run(&[
+        "join",
+        &typed,
+        "--connect",
+        &address,
+        "--identity",
+        "bob.key",
+        "--out",
+        "their-alice.pub",
+    ]);
     joined.success();
     assert!(invited.wait().unwrap().success());
     assert!(bench.exists("their-bob.pub"));
@@ -143,6 +183,18 @@ fn a_relay_for_some_keys_serves_them_alone() {
     }
     let (running, address) = relay(&bench, &["--allow", "alice.pub", "--allow", "bob.pub"]);
     assert!(running.1.contains("2 keys"), "{}", running.1);
-    let eve = bench.spawn(&["psi", "--via", &address, "--identity", "eve.key", "--peer", "alice.pub", "--input", "bob.csv", "--key", "email"]);
+    let eve = bench.spawn(&[
+        "psi",
+        "--via",
+        &address,
+        "--identity",
+        "eve.key",
+        "--peer",
+        "alice.pub",
+        "--input",
+        "bob.csv",
+        "--key",
+        "email",
+    ]);
     wait(eve).fails_with(4, &["does not serve your key"]);
 }

@@ -127,7 +127,13 @@ impl Source {
             Err(rows) => return Ok(rows),
         };
         let (marks, options) = (self.marks(), &self.options);
-        let cutter = RefCell::new(Cutter { stream, quote: marks.quote, most: options.max_row, ahead, spare: Vec::new() });
+        let cutter = RefCell::new(Cutter {
+            stream,
+            quote: marks.quote,
+            most: options.max_row,
+            ahead,
+            spare: Vec::new(),
+        });
         // Pieces from the first one on that could not be read.
         let mut unread: Vec<Vec<u8>> = Vec::new();
         let make = || match cutter.borrow_mut().next() {

@@ -7,8 +7,8 @@ use std::thread::{scope, sleep, spawn};
 use std::time::{Duration, Instant};
 use tacit_net::rendezvous::{Bounds, Event, Relay};
 use tacit_net::{
-    Agreement, Cancel, Error, Identity, Limits, Listener, Options, Party, Protection, PublicKey, Reception, Session,
-    Tls, call, meet,
+    Agreement, Cancel, Error, Identity, Limits, Listener, Options, Party, Protection, PublicKey, Reception,
+    Session, Tls, call, meet,
 };
 
 /// A relay that runs until this is dropped, and what happened there.
@@ -120,7 +120,8 @@ fn others_that_wait_there_are_not_joined_and_nobody_waits_in_anothers_place() {
         options(&relay.address, &mallory, eve.public()),
     ];
     strangers.iter_mut().for_each(|options| options.limits.connect = Duration::from_secs(3));
-    let (a, b) = (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    let (a, b) =
+        (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
     scope(|scope| {
         let waiting: Vec<_> = strangers.iter().map(|options| scope.spawn(|| meet(options))).collect();
         sleep(Duration::from_millis(300));
@@ -129,7 +130,10 @@ fn others_that_wait_there_are_not_joined_and_nobody_waits_in_anothers_place() {
         assert_eq!(one.join().unwrap().1, [2]);
         for stranger in waiting {
             let error = stranger.join().unwrap().err().expect("nobody wants it");
-            assert!(matches!(&error, Error::Unreachable { reason, .. } if reason.contains("did not come")), "{error}");
+            assert!(
+                matches!(&error, Error::Unreachable { reason, .. } if reason.contains("did not come")),
+                "{error}"
+            );
         }
     });
 }
@@ -196,7 +200,8 @@ fn silent_connections_drive_out_their_own_and_a_pair_still_meets() {
     relay.until(|event| matches!(event, Event::TurnedAway(_, why, _) if why.contains("of its address")));
     drop(silent);
     let [alice, bob] = people();
-    let (a, b) = (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    let (a, b) =
+        (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
     scope(|scope| {
         let one = scope.spawn(|| talk(meet(&a).unwrap(), 1));
         assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
@@ -248,7 +253,8 @@ fn a_relay_for_some_keys_says_so_to_others() {
     let relay = Running::with(Bounds::default(), &[alice.public(), bob.public()]);
     let error = meet(&options(&relay.address, &eve, alice.public())).err().expect("Eve is not served");
     assert!(error.to_string().contains("does not serve your key"), "{error}");
-    let (a, b) = (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    let (a, b) =
+        (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
     scope(|scope| {
         let one = scope.spawn(|| talk(meet(&a).unwrap(), 1));
         talk(meet(&b).unwrap(), 2);

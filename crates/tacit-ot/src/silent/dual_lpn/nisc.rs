@@ -16,28 +16,27 @@
 //! | S.Msg | [`SenderKey::reply`] |
 //! | R.Dec | [`ReceiverKey::receive`], [`open`] |
 //!
-//! - **Security**: malicious by Fiat–Shamir (or semi-honest, where [`Params`] say so) in the random-oracle
-//!   and ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses
-//!   bits of the noise is caught when wrong. The receiver's choice bits are the same towards every sender
-//!   that answers one key, so **one key takes one question**: two questions under one key tell the XOR of
-//!   their inputs.
+//! - **Security**: malicious by Fiat–Shamir (or semi-honest, where [`Params`] say so) in the random-oracle and
+//!   ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses bits of the noise
+//!   is caught when wrong. The receiver's choice bits are the same towards every sender that answers one key, so **one
+//!   key takes one question**: two questions under one key tell the XOR of their inputs.
 //! - **Random or chosen, not both.** A question tells how inputs and random choices differ, so a key whose random
-//!   transfers were taken asks nothing, and one that asked gives none ([`ReceiverKey`], [`SenderKey`]; their files
-//!   say so on the disk). The pads of a reply are hashed apart from the random messages all the same, and are
-//!   bound to the question.
-//! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of
-//!   the noise, one bit and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes
-//!   no answer after the first one that fails, and `ReceiverFile` of `tacit-store` makes the file say so, on
-//!   the disk, before it reports the failure. Anybody can spend a key by a bad answer; a receiver that takes
-//!   signed messages only (module [`signed`](super::signed)) knows who did.
-//! - **Whose a message is** ([`Parties`]): the challenges, the hash that makes the random OTs, and the names of
-//!   answers and replies bind sender and receiver. So a proof that was made for one sender fails in the name of
-//!   another, who knows nothing of the pads under it: messages cannot be taken over, changed or not.
+//!   transfers were taken asks nothing, and one that asked gives none ([`ReceiverKey`], [`SenderKey`]; their files say
+//!   so on the disk). The pads of a reply are hashed apart from the random messages all the same, and are bound to the
+//!   question.
+//! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of the noise,
+//!   one bit and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes no answer after the
+//!   first one that fails, and `ReceiverFile` of `tacit-store` makes the file say so, on the disk, before it reports
+//!   the failure. Anybody can spend a key by a bad answer; a receiver that takes signed messages only (module
+//!   [`signed`](super::signed)) knows who did.
+//! - **Whose a message is** ([`Parties`]): the challenges, the hash that makes the random OTs, and the names of answers
+//!   and replies bind sender and receiver. So a proof that was made for one sender fails in the name of another, who
+//!   knows nothing of the pads under it: messages cannot be taken over, changed or not.
 //! - **A reply is authentic**: it ends with a MAC of all of it under a key that an exchange of Diffie and Hellman
 //!   gives, one point in the public key and one in the answer. That key depends on no choice; under the keys of the
 //!   single OTs, a sender could spoil one of two MACs and learn from a refusal which message was taken.
-//! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about
-//!   210 kB and 95 kB for 10^7 OTs. A reply: 32 an OT, and 32.
+//! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about 210 kB and
+//!   95 kB for 10^7 OTs. A reply: 32 an OT, and 32.
 //!
 //! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the
 //! paper: those of the module `tpprf`.

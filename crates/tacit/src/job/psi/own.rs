@@ -12,7 +12,7 @@ use tacit_data::records::KeySet;
 use tacit_data::table::Source;
 
 /// What goes in front of the name of a column of the peer's that we have too.
-const PREFIX: &str = "peer_";
+const PEERS: &str = "peer_";
 
 /// Our table: what a row's key is, and the keys themselves.
 pub struct Own {
@@ -187,8 +187,7 @@ impl Own {
                 Some(received) => {
                     let (more, torn) = self.cells(received, columns.len());
                     let of = |at: usize| more[at].as_slice();
-                    let written =
-                        self.source.write_joined(&self.keys, columns, PREFIX, of, target, output)?;
+                    let written = self.source.write_joined(&self.keys, columns, PEERS, of, target, output)?;
                     Some(Written { emptied: written.emptied + torn, ..written })
                 }
                 None => None,
@@ -218,7 +217,7 @@ impl Own {
                 Some(received) => {
                     let (more, torn) = self.cells(received, columns.len());
                     let of = |at: usize| more[at].as_slice();
-                    let written = self.source.write_left(&self.keys, columns, PREFIX, of, target, output)?;
+                    let written = self.source.write_left(&self.keys, columns, PEERS, of, target, output)?;
                     Some(Written { emptied: written.emptied + torn, ..written })
                 }
                 None => None,
@@ -248,9 +247,9 @@ impl Own {
     /// Errors where an output called `target` cannot hold whatever the peer may give in this job.
     pub fn holds(&self, job: &Job, target: &Path) -> Result<()> {
         match &job.reveal {
-            Reveal::Payload(columns) if !columns.is_empty() => {
-                Ok(self.source.holds_behind(target, &tacit_data::named(std::iter::empty(), columns, PREFIX))?)
-            }
+            Reveal::Payload(columns) if !columns.is_empty() => Ok(self
+                .source
+                .holds_behind(target, &tacit_data::named(std::iter::empty(), columns, PEERS))?),
             _ => Ok(()),
         }
     }
