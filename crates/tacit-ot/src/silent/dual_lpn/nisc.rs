@@ -8,12 +8,9 @@
 //! | paper | here |
 //! | --- | --- |
 //! | R.Gen | [`ReceiverKey::generate`] |
-//! | R.Expand_in | [`ReceiverKey::expand_in`] |
-//! | S.Gen | [`SenderKey::answer`] |
-//! | S.Expand | [`SenderKey::expand`] |
-//! | R.Expand_out | [`ReceiverKey::expand_out`] |
-//! | R.Msg | [`ReceiverKey::ask`] |
-//! | S.Msg | [`SenderKey::reply`] |
+//! | R.Expand_in, R.Expand_out | [`ReceiverKey::expand_in`], [`ReceiverKey::expand_out`] |
+//! | S.Gen, S.Expand | [`SenderKey::answer`], [`SenderKey::expand`] |
+//! | R.Msg, S.Msg | [`ReceiverKey::ask`], [`SenderKey::reply`] |
 //! | R.Dec | [`ReceiverKey::receive`], [`open`] |
 //!
 //! - **Security**: malicious by Fiat–Shamir (or semi-honest, where [`Params`] say so) in the random-oracle and
