@@ -51,7 +51,7 @@ pub(crate) fn given(
     }
     let column = table.number_column(&names[0]);
     let names = &if reveal.column().is_some() { vec![column.name.clone()] } else { names.clone() };
-    let numbers = |batch: &ArrayRef| match column.form {
+    let amounts = |batch: &ArrayRef| match column.form {
         Form::Plain => whole(&column.name, batch),
         form => decimals(&column.name, batch, form, decimal_comma),
     };
@@ -74,7 +74,7 @@ pub(crate) fn given(
         Reveal::Of(statistic, _) => {
             let mut numbers = vec![statistic.absent(); keys];
             for batch in batches {
-                let column = numbers(batch.column(places[0]))?;
+                let column = amounts(batch.column(places[0]))?;
                 let column = column.as_primitive::<Int64Type>();
                 for (at, element) in elements(batch).into_iter().enumerate() {
                     let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
@@ -89,7 +89,7 @@ pub(crate) fn given(
         _ => {
             let mut sums = Column::new(keys);
             for batch in batches {
-                let column = numbers(batch.column(places[0]))?;
+                let column = amounts(batch.column(places[0]))?;
                 let column = column.as_primitive::<Int64Type>();
                 for (at, element) in elements(batch).into_iter().enumerate() {
                     let Some(element) = element else { continue };
