@@ -74,7 +74,7 @@ class Receiver:
         self.secrets, self.message = [scalar(channel) for _ in choices], b""
         for i, x in enumerate(choices):
             r = channel.random(T_BYTES)
-            y = ristretto.multiply(self.secrets[i], ristretto.GENERATOR)
+            y = ristretto.multiply_often(self.secrets[i], ristretto.GENERATOR)
             s = ristretto.encode(ristretto.add(y, ristretto.negate(ristretto.from_uniform(to_group(i, x, r, 64)))))
             self.message += s + xor(r, to_t(i, x, s, T_BYTES))
         channel.send(self.message)
@@ -83,5 +83,5 @@ class Receiver:
         theirs = channel.recv(32)
         big_a = point(theirs)
         pads = self.run.oracle(b"pad", theirs, self.message)
-        keys = [ristretto.encode(ristretto.multiply(b, big_a)) for b in self.secrets]
+        keys = [ristretto.encode(ristretto.multiply_often(b, big_a)) for b in self.secrets]
         return [pads(i, x, key, 16) for i, (x, key) in enumerate(zip(self.choices, keys))]

@@ -66,6 +66,10 @@ def _compress(chain, block, counter, length, flags):
     return tuple(out[i] ^ out[i + 8] for i in range(8)) + tuple(out[i + 8] ^ chain[i] for i in range(8))
 
 
+# Rows moved up by so many.
+TURNS = [np.arange(up, up + 4) % 4 for up in range(4)]
+
+
 def _turn(x, count):
     return x >> np.uint32(count) | x << np.uint32(32 - count)
 
@@ -98,9 +102,9 @@ def _chunks(key, data, first, flags):
             order = list(order)
             a, b, c, d = _mix(a, b, c, d, m[order[0:8:2]], m[order[1:8:2]])
             # Columns become diagonals, and columns again.
-            b, c, d = np.roll(b, -1, 0), np.roll(c, -2, 0), np.roll(d, -3, 0)
+            b, c, d = b[TURNS[1]], c[TURNS[2]], d[TURNS[3]]
             a, b, c, d = _mix(a, b, c, d, m[order[8::2]], m[order[9::2]])
-            b, c, d = np.roll(b, 1, 0), np.roll(c, 2, 0), np.roll(d, 3, 0)
+            b, c, d = b[TURNS[3]], c[TURNS[2]], d[TURNS[1]]
         chain = np.concatenate([a ^ c, b ^ d])
     return [tuple(int(word) for word in column) for column in chain.T]
 

@@ -135,12 +135,16 @@ def mul(a, b):
     """Products, element by element; shapes broadcast."""
     a, b = np.broadcast_arrays(np.asarray(a, np.uint64), np.asarray(b, np.uint64))
     shape, a, b = a.shape, a.reshape(-1, 2), b.reshape(-1, 2)
-    out = _by_nibbles(a, b) if len(a) <= FEW else _by_bits(a, b)
-    return np.stack(out, axis=-1).reshape(shape)
+    if len(a) <= FEW:
+        return np.stack(_by_nibbles(a, b), axis=-1).reshape(shape)
+    parts = [np.stack(_by_bits(a[at : at + PART], b[at : at + PART]), axis=-1) for at in range(0, len(a), PART)]
+    return np.concatenate(parts).reshape(shape)
 
 
 # Up to so many products the number of operations counts, and from then on their memory.
 FEW = 1000
+# Products that fit a cache.
+PART = 8192
 # What four bits beyond x^127 add.
 BEYOND = np.array([t ^ t << 1 ^ t << 2 ^ t << 7 for t in range(16)], np.uint64)
 

@@ -8,7 +8,7 @@ from blake3 import Blake3, keyed
 from store import store
 from wire import FIRST, Transcript, commitment, framed, refuse_unless, u64
 
-MAGIC = b"tacit-psi vole-6"
+MAGIC = b"tacit-psi vole-7"
 ME, PEER, BOTH = 0, 1, 2
 
 

@@ -1,5 +1,7 @@
 """The group ristretto255 (RFC 9496), on Python's integers: encoding, decoding, hashing to the group, multiples."""
 
+from functools import lru_cache
+
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
@@ -70,6 +72,27 @@ def multiply(scalar, point):
     for digit in f"{scalar % ORDER:x}":
         if out != IDENTITY:
             out = double(double(double(double(out))))
+        out = add(out, table[int(digit, 16)])
+    return out
+
+
+@lru_cache(maxsize=8)
+def _multiples(point):
+    """For each hexadecimal digit of a scalar, the lowest first, the point's multiples by its sixteen values."""
+    out = []
+    for _ in range(64):
+        table = [IDENTITY]
+        while len(table) < 16:
+            table.append(add(table[-1], point))
+        out.append(table)
+        point = add(table[-1], point)
+    return out
+
+
+def multiply_often(scalar, point):
+    """`multiply`, for a point that is multiplied many times."""
+    out = IDENTITY
+    for digit, table in zip(reversed(f"{scalar % ORDER:x}"), _multiples(point)):
         out = add(out, table[int(digit, 16)])
     return out
 

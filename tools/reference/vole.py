@@ -125,7 +125,7 @@ class Party:
 
     def __init__(self, channel, malicious, source, sends):
         self.malicious, self.source, self.sends, self.run = malicious, source, sends, 0
-        self.context = Transcript("tacit silent vole gf128 v3").append("session", channel.session)
+        self.context = Transcript("tacit silent vole gf128 v4").append("session", channel.session)
         self.context.append_u64("malicious", int(malicious)).append_u64("instance", channel.next_instance())
         self.opening, self.joint = channel.random(32), None
         parameters = self.context.copy().challenge("parameters", 16)
@@ -160,6 +160,11 @@ class Party:
 
     def cots(self, layout):
         return layout.cots, 128 * layout.trees, 128 if self.malicious else 0
+
+    @staticmethod
+    def drawn(seed, layout):
+        """What the sender's seed adds to each tree's root, and to its value."""
+        return np.split(B.Prg(seed).take(2 * layout.trees), 2)
 
     def weighed(self, seed, layout, noise):
         """Σ weights·noise, and the variables and tiles' weights."""
@@ -196,7 +201,8 @@ class Sender(Party):
         masks = (levels ^ B.masked(bits, np.broadcast_to(delta, levels.shape)))[layout.cot]
         seed = B.of_bytes(channel.random(16))[0]
         channel.send(B.to_bytes(seed))
-        roots = B.Prg(seed).take(layout.trees) ^ masks[:, 0]
+        offsets, shifts = self.drawn(seed, layout)
+        roots = offsets ^ masks[:, 0]
         nodes, keys = np.stack([roots, roots ^ delta], 1), GroupKeys(tree, layout)
         corrections = B.zeros(layout.trees, layout.depth - 1)
         for level in range(1, layout.depth):
@@ -209,7 +215,7 @@ class Sender(Party):
         leaves = nodes[:, : layout.block].copy()
         leaves[..., 0] &= ~B.ONE
         leaves = GroupKeys(leaf, layout).ccr(leaves)
-        of_trees = B.xor_all(leaves, 1) ^ B.power_sum(values.reshape(layout.trees, 128, 2))
+        of_trees = B.xor_all(leaves, 1) ^ B.power_sum(values.reshape(layout.trees, 128, 2)) ^ B.mul(shifts, delta)
         channel.send(B.to_bytes(bend(of_trees) if bend else of_trees))
         noise = layout.in_order(leaves)
         if self.malicious:
@@ -238,7 +244,7 @@ class Receiver(Party):
         bits[layout.cot] ^= away.astype(np.uint8)
         channel.send(B.pack(bits))
         run, tree, leaf, code = self.join(channel, count)
-        offsets = B.Prg(B.of_bytes(channel.recv(16))[0]).take(layout.trees)
+        offsets, shifts = self.drawn(B.of_bytes(channel.recv(16))[0], layout)
         corrections = B.of_bytes(channel.recv(16 * layout.trees * (layout.depth - 1)))
         corrections = corrections.reshape(layout.tiles, layout.depth - 1, LANES, 2).transpose(0, 2, 1, 3)
         keys = levels[layout.cot]
@@ -251,7 +257,7 @@ class Receiver(Party):
         each = np.arange(layout.trees)
         leaves[each, points] = 0
         shares = B.power_sum(values.reshape(layout.trees, 128, 2))
-        y = B.of_bytes(B.pack(B.lsb(values)))
+        y = B.of_bytes(B.pack(B.lsb(values))) ^ shifts
         leaves[each, points] = B.of_bytes(channel.recv(16 * layout.trees)) ^ shares ^ B.xor_all(leaves, 1)
         w, u = layout.in_order(leaves), B.zeros(layout.trees, layout.block)
         u[each, points] = y
