@@ -70,6 +70,14 @@ impl Listener {
         }
     }
 
+    /// From now on is called for by the keys that these `options` trust, where a relay must know them.
+    pub(crate) fn receive_by(&self, options: &Options) -> Result<()> {
+        match &self.door {
+            Door::Port(_) => Ok(()),
+            Door::Relay(calls) => calls.call_by(options),
+        }
+    }
+
     /// What shows that a connection has come.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         match &self.door {

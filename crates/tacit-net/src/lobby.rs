@@ -211,6 +211,7 @@ impl<'a> Lobby<'a> {
         let desk = &self.desk;
         let taken = AtomicBool::new(desk.taken.load(Ordering::Relaxed));
         let (reports, wake) = (desk.reports.clone(), desk.wake.try_clone()?);
+        self.listener.receive_by(options)?;
         let (options, pace) = (options.clone(), desk.pace.clone());
         self.desk = Arc::new(Desk { options, terms, pace, taken, reports, wake });
         Ok(())

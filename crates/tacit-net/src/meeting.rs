@@ -14,6 +14,7 @@ use crate::address::resolve;
 use crate::cancel::Cancel;
 use crate::error::printable;
 use crate::keys::{PublicKey, SIGNATURE};
+use crate::rendezvous::fill;
 use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
 use crate::wake::{self, Wake, Woken};
@@ -34,6 +35,9 @@ pub(crate) const CONNECTS: u8 = b'2';
 pub(crate) const REFUSED: u8 = b'!';
 /// The reason for who would wait alone where another does.
 pub(crate) const TAKEN: &[u8] = b"taken";
+/// The reasons that pass.
+pub(crate) const FULL: [&str; 2] =
+    ["too many wait here; try again later", "too many pairs speak here; try again later"];
 /// The most fingerprints that a call names; none are named where any key is welcome.
 pub(crate) const MOST_WANTED: usize = 8;
 /// How often the relay says that a caller still waits.
@@ -86,7 +90,8 @@ pub(crate) fn signed(challenge: &[u8; CALL_CHALLENGE], part: u8, wanted: &[[u8; 
 #[derive(Clone)]
 pub(crate) struct Relay {
     address: String,
-    targets: Vec<SocketAddr>,
+    /// What the relay's name, or the proxy's, stood for when it was looked up last.
+    targets: Arc<Mutex<Vec<SocketAddr>>>,
     proxy: Option<String>,
     tls: Tls,
     key: PublicKey,
@@ -114,21 +119,33 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// What the `options` sign calls by, and the keys for which they call.
+fn trusted(options: &Options) -> Result<(Tls, PublicKey, Vec<[u8; 16]>)> {
+    let keys = "a relay knows both sides by their keys: give both sides' key files";
+    let Protection::Tls(tls) = &options.protection else { return Err(Error::Usage(keys.to_owned())) };
+    let (key, wanted) = tls.raw_keys().ok_or_else(|| Error::Usage(keys.to_owned()))?;
+    Ok((tls.clone(), key, if wanted.len() > MOST_WANTED { Vec::new() } else { wanted }))
+}
+
 impl Relay {
     /// The relay at `address`, called by the key of the `options`' protection for the keys that these trust.
     /// Errors: no raw keys, and an address that is none.
     pub(crate) fn new(address: &str, options: &Options) -> Result<Self> {
-        let keys = "a relay knows both sides by their keys: give both sides' key files";
-        let Protection::Tls(tls) = &options.protection else { return Err(Error::Usage(keys.to_owned())) };
-        let (key, wanted) = tls.raw_keys().ok_or_else(|| Error::Usage(keys.to_owned()))?;
-        let wanted = if wanted.len() > MOST_WANTED { Vec::new() } else { wanted };
+        let (tls, key, wanted) = trusted(options)?;
         if options.proxy.is_some() {
             proxy::check(address)?;
         }
         let first = options.proxy.as_deref().unwrap_or(address);
         let targets = resolve(first, options.limits.connect, &mut |_| ())?;
-        let (tls, proxy, cancel) = (tls.clone(), options.proxy.clone(), options.cancel.clone());
+        let (targets, proxy, cancel) =
+            (Arc::new(Mutex::new(targets)), options.proxy.clone(), options.cancel.clone());
         Ok(Relay { address: address.to_owned(), targets, proxy, tls, key, wanted, cancel })
+    }
+
+    /// The same relay, called for the keys that these `options` trust.
+    fn by(&self, options: &Options) -> Result<Self> {
+        let (tls, key, wanted) = trusted(options)?;
+        Ok(Relay { tls, key, wanted, ..self.clone() })
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -144,10 +161,10 @@ impl Relay {
     ) -> std::result::Result<(TcpStream, Party), Failure> {
         let mut stream = self.dial()?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(ATTEMPT))?;
         stream.set_write_timeout(Some(ATTEMPT))?;
+        let end = later(Instant::now(), ATTEMPT);
         let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CALL_CHALLENGE]);
-        stream.read_exact(&mut magic)?;
+        fill(&mut stream, &mut magic, end)?;
         if magic != MAGIC {
             let saw = printable(&magic);
             return Err(Failure::Never(Error::Unreachable {
@@ -156,7 +173,7 @@ impl Relay {
                 reason: format!("no relay answers there, but something that says {saw}"),
             }));
         }
-        stream.read_exact(&mut challenge)?;
+        fill(&mut stream, &mut challenge, end)?;
         let message = signed(&challenge, part.byte(), &self.wanted);
         let signature = self.tls.sign(CONTEXT, &message)?;
         let call = [
@@ -182,17 +199,18 @@ impl Relay {
         seated: &mut dyn FnMut(),
     ) -> std::result::Result<Party, Failure> {
         stream.set_read_timeout(Some(Duration::from_millis(100)))?;
-        let mut heard = Instant::now();
+        let start = Instant::now();
+        let (mut heard, mut said) = (start, 0);
         loop {
+            if halt() || self.cancel.is_cancelled() {
+                return Err(Failure::Never(Error::Cancelled));
+            }
             let mut byte = [0];
             match stream.read(&mut byte) {
                 Ok(0) => return Err(Error::lost("at the relay").into()),
                 Ok(_) => heard = Instant::now(),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if halt() || self.cancel.is_cancelled() {
-                        return Err(Failure::Never(Error::Cancelled));
-                    }
                     if heard.elapsed() > SILENCE {
                         return Err(Error::lost("at the relay").into());
                     }
@@ -201,34 +219,45 @@ impl Relay {
                 Err(error) => return Err(error.into()),
             }
             match byte[0] {
-                WAITS => seated(),
+                // One at once and one every few seconds; a stream of them would keep us busy.
+                WAITS if said < 16 + start.elapsed().as_secs() => {
+                    said += 1;
+                    seated();
+                }
                 LISTENS => return Ok(Party::First),
                 CONNECTS => return Ok(Party::Second),
-                REFUSED => {
-                    let mut length = [0];
-                    stream.set_read_timeout(Some(ATTEMPT))?;
-                    stream.read_exact(&mut length)?;
-                    let mut reason = vec![0; length[0].into()];
-                    stream.read_exact(&mut reason)?;
-                    let address = self.address.clone();
-                    if reason == TAKEN {
-                        return Err(Failure::Never(Error::AddressInUse { address }));
-                    }
-                    let reason = format!("the relay says: {}", printable(&reason));
-                    return Err(Failure::Never(Error::Unreachable {
-                        address,
-                        after: heard.elapsed(),
-                        reason,
-                    }));
-                }
+                REFUSED => return Err(self.refused(stream, heard.elapsed())),
                 _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
             }
         }
     }
 
+    /// Why the relay sends us away.
+    fn refused(&self, stream: &mut TcpStream, after: Duration) -> Failure {
+        let end = later(Instant::now(), ATTEMPT);
+        let mut length = [0];
+        let heard = fill(stream, &mut length, end).and_then(|()| {
+            let mut reason = vec![0; length[0].into()];
+            fill(stream, &mut reason, end).map(|()| reason)
+        });
+        let reason = match heard {
+            Ok(reason) => reason,
+            Err(error) => return error.into(),
+        };
+        let address = self.address.clone();
+        if reason == TAKEN {
+            return Failure::Never(Error::AddressInUse { address });
+        }
+        let passes = FULL.iter().any(|full| full.as_bytes() == reason);
+        let reason = format!("the relay says: {}", printable(&reason));
+        let error = Error::Unreachable { address, after, reason };
+        if passes { Failure::Later(error) } else { Failure::Never(error) }
+    }
+
     fn dial(&self) -> std::result::Result<TcpStream, Failure> {
         let mut reason = "the name has no address".to_owned();
-        for target in &self.targets {
+        let targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for target in &targets {
             let mut stream = match TcpStream::connect_timeout(target, ATTEMPT) {
                 Ok(stream) => stream,
                 Err(error) => {
@@ -248,6 +277,11 @@ impl Relay {
                 }
                 Err(error) => reason = format!("the proxy: {error}"),
             }
+        }
+        // The name may stand for another machine by now.
+        let first = self.proxy.as_deref().unwrap_or(&self.address);
+        if let Ok(found) = resolve(first, Duration::ZERO, &mut |_| ()) {
+            *self.targets.lock().unwrap_or_else(PoisonError::into_inner) = found;
         }
         let (address, after) = (self.address.clone(), ATTEMPT);
         Err(Failure::Later(Error::Unreachable { address, after, reason }))
@@ -316,16 +350,21 @@ pub(crate) struct Calls {
 }
 
 /// What the threads that call share with the side that listens.
-#[derive(Default)]
 struct Come {
     /// Connections, or what a call met that no other will mend.
     come: Mutex<VecDeque<Result<TcpStream>>>,
+    /// The relay as it is called now, and how often that has changed.
+    relay: Mutex<(Relay, u64)>,
     over: AtomicBool,
 }
 
 impl Come {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Result<TcpStream>>> {
         self.come.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn relay(&self) -> MutexGuard<'_, (Relay, u64)> {
+        self.relay.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -334,10 +373,12 @@ impl Calls {
     /// serves `many`.
     pub(crate) fn at(relay: Relay, many: bool) -> Result<Self> {
         let (woken, wake) = wake::pair()?;
-        let (address, come) = (relay.address.clone(), Arc::<Come>::default());
+        let address = relay.address.clone();
+        let (relay, over) = (Mutex::new((relay, 0)), AtomicBool::new(false));
+        let come = Arc::new(Come { come: Mutex::default(), relay, over });
         for _ in 0..if many { CALLS_AT_ONCE } else { 1 } {
-            let (relay, come, wake) = (relay.clone(), come.clone(), wake.try_clone()?);
-            let calling = move || calling(&relay, &come, &wake);
+            let (come, wake) = (come.clone(), wake.try_clone()?);
+            let calling = move || calling(&come, &wake);
             std::thread::Builder::new().name("tacit-relay".to_owned()).spawn(calling)?;
         }
         Ok(Calls { address, woken, come })
@@ -354,6 +395,16 @@ impl Calls {
         &self.address
     }
 
+    /// From now on calls for the keys that these `options` trust.
+    pub(crate) fn call_by(&self, options: &Options) -> Result<()> {
+        let mut relay = self.come.relay();
+        let changed = relay.0.by(options)?;
+        if changed.key != relay.0.key || changed.wanted != relay.0.wanted {
+            *relay = (changed, relay.1 + 1);
+        }
+        Ok(())
+    }
+
     /// What can be waited for.
     pub(crate) fn woken(&self) -> &Woken {
         &self.woken
@@ -361,10 +412,14 @@ impl Calls {
 
     /// The next connection, or `WouldBlock`.
     pub(crate) fn accept(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
-        let next = self.come.lock().pop_front().ok_or(ErrorKind::WouldBlock)?;
-        let stream = next.map_err(|error| std::io::Error::other(error.to_string()))?;
-        let from = stream.peer_addr()?;
-        Ok((stream, from))
+        loop {
+            let next = self.come.lock().pop_front().ok_or(ErrorKind::WouldBlock)?;
+            let stream = next.map_err(|error| std::io::Error::other(error.to_string()))?;
+            // One that was reset meanwhile comes from nowhere.
+            if let Ok(from) = stream.peer_addr() {
+                return Ok((stream, from));
+            }
+        }
     }
 }
 
@@ -375,12 +430,17 @@ impl Drop for Calls {
 }
 
 /// Calls the relay until nobody wants connections any more.
-fn calling(relay: &Relay, come: &Come, wake: &Wake) {
-    let is_over = || come.over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
+fn calling(come: &Come, wake: &Wake) {
     let (mut pause, mut has_met) = (CALL_PAUSES[0], false);
-    while !is_over() {
+    loop {
+        let (relay, change) = come.relay().clone();
+        let is_over = || come.over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
+        if is_over() {
+            return;
+        }
         let mut waits = false;
-        let called = relay.call(Part::Listening, &is_over, &mut || waits = true);
+        let halt = || is_over() || come.relay().1 != change;
+        let called = relay.call(Part::Listening, &halt, &mut || waits = true);
         has_met |= waits;
         match called {
             Ok((stream, _)) => {
@@ -388,7 +448,8 @@ fn calling(relay: &Relay, come: &Come, wake: &Wake) {
                 come.lock().push_back(Ok(stream));
                 wake.wake();
             }
-            Err(Failure::Never(_)) if is_over() => return,
+            // Over, or called for other keys from now on.
+            Err(Failure::Never(Error::Cancelled)) => {}
             // From the start: a relay that does not serve us, or none. Later it may be full for a while.
             Err(Failure::Never(error)) if !has_met => {
                 come.lock().push_back(Err(error));

@@ -81,8 +81,8 @@ impl Flow {
 }
 
 /// Passes bytes between two links until both have said that no more follow; each comes with what was read
-/// from it already. `passed` is told how many bytes came at a time, and `halt` is asked now and then whether
-/// to give up, which is [`Error::Cancelled`].
+/// from it already. `passed` is told how many bytes came at a time, and `halt` is asked after each move, and
+/// now and then, whether to give up, which is [`Error::Cancelled`].
 ///
 /// Errors: a link that breaks, one that the operating system cannot wait for, and no byte for `idle`.
 pub fn relay(
@@ -99,12 +99,13 @@ pub fn relay(
         if there.told && back.told {
             return Ok(());
         }
+        // Two that never rest are asked as well.
+        if halt() {
+            return Err(Error::Cancelled);
+        }
         if moved {
             (last, in_vain) = (Instant::now(), false);
             continue;
-        }
-        if halt() {
-            return Err(Error::Cancelled);
         }
         let left = idle.saturating_sub(last.elapsed());
         if left.is_zero() {
@@ -187,6 +188,38 @@ mod tests {
                 (_, other) => panic!("{other:?}"),
             }
         }
+    }
+
+    /// A link that always has bytes, until it has given so many pieces, and always takes some.
+    struct Restless(u32);
+
+    impl Link for Restless {
+        fn try_write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize> {
+            Ok(slices[0].len())
+        }
+
+        fn try_read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
+            self.0 -= u32::from(self.0 > 0);
+            Ok(if self.0 > 0 { Arrival::Bytes(1000) } else { Arrival::End })
+        }
+
+        fn wait(&mut self, _: crate::link::Interest, _: Duration) -> Result<bool> {
+            Ok(true)
+        }
+
+        fn wire_bytes(&self) -> (u64, u64) {
+            (0, 0)
+        }
+    }
+
+    #[test]
+    fn two_that_never_rest_are_ended_too() {
+        let bytes = std::cell::Cell::new(0);
+        let ends = [(Box::new(Restless(100)) as _, Vec::new()), (Box::new(Restless(100)) as _, Vec::new())];
+        let passed = &mut |count: usize| bytes.set(bytes.get() + count);
+        let ended = relay(ends, Duration::from_secs(20), passed, &mut || bytes.get() > 10_000);
+        assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+        assert!(bytes.get() < 20_000);
     }
 
     #[test]

@@ -3,22 +3,22 @@
 //!
 //! Who calls proves a key, so nobody can wait in another's place; whom a key belongs to the relay need not know,
 //! unless it is told to serve some keys alone. What it holds is bounded: connections that have not said who they
-//! are, callers that wait, of each address and in all, pairs, and of each pair bytes at a time, bytes in all and
-//! time. When all places are taken, those of the address that holds most make room.
+//! are, callers that wait, pairs, each of an address and in all, and of each pair bytes at a time, bytes in all
+//! and time. When all places are taken, those of the address that holds most make room. Whoever has one address
+//! of IPv6 has 2^64, so those that share 64 bits count as one.
 
 use crate::cancel::Cancel;
 use crate::keys::{PublicKey, SIGNATURE, fingerprint_bytes};
 use crate::meeting::{
-    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, Part, REFUSED, STILL_WAITS,
-    WAITS, signed, tail,
+    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, FULL, LISTENS, MAGIC, MOST_WANTED, Part, REFUSED,
+    STILL_WAITS, TAKEN, WAITS, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
 use crate::{Error, Result, link::Interest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub struct Bounds {
     pub of_address: usize,
     /// Calls of one address in a minute.
     pub rate: u32,
-    /// Pairs that speak at once.
+    /// Pairs that speak at once. A quarter of so many connections in pairs may be of one address.
     pub pairs: usize,
     /// Bytes that a pair may pass, both ways together.
     pub bytes: u64,
@@ -58,10 +58,23 @@ impl Default for Bounds {
     }
 }
 
+impl Bounds {
+    /// Connections in pairs that one address has at most: who fills a relay needs several.
+    fn share(&self) -> usize {
+        (self.pairs / 4).max(2)
+    }
+}
+
 /// Time for a connection to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
 /// How often callers that wait are looked at.
 const LOOK_AT_CALLERS: Duration = Duration::from_millis(500);
+/// What is sent to a caller that waits arrives within this time, or it is gone: a machine that was cut off
+/// says no goodbye.
+const UNHEARD: Duration = Duration::from_secs(30);
+/// Failures of the operating system to hand over connections, one after the other, that end a relay where
+/// nobody speaks.
+const FAILURES: u32 = 500;
 /// Over this time calls of an address are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -88,7 +101,6 @@ struct House {
     /// The fingerprints that are served; anybody's where there are none.
     served: Option<BTreeSet<[u8; 16]>>,
     state: Mutex<State>,
-    pairs: AtomicUsize,
     cancel: Cancel,
     tell: Box<dyn Fn(&Event) + Send + Sync>,
 }
@@ -100,6 +112,8 @@ struct State {
     waiting: Vec<Caller>,
     /// When each address's minute began, and its calls since.
     calls: BTreeMap<IpAddr, (Instant, u32)>,
+    /// Where the ends of the pairs that speak are.
+    speaking: Vec<[IpAddr; 2]>,
     next: u64,
     turned_away: u64,
 }
@@ -114,7 +128,77 @@ struct Caller {
     told: Instant,
 }
 
+/// What counts as one address.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() & !u128::from(u64::MAX))),
+    }
+}
+
+impl State {
+    /// Counts a call of an address; false if it has made more than `rate` in its minute.
+    fn counts(&mut self, from: IpAddr, bounds: &Bounds) -> bool {
+        let now = Instant::now();
+        let most = 4 * bounds.waiting.max(16);
+        if self.calls.len() >= most && !self.calls.contains_key(&from) {
+            self.calls.retain(|_, (began, _)| now.duration_since(*began) < MINUTE);
+            // Counting begins anew where it would take more room, and more time for each call.
+            if self.calls.len() > most / 2 {
+                self.calls.clear();
+            }
+        }
+        let (began, calls) = self.calls.entry(from).or_insert((now, 0));
+        if now.duration_since(*began) >= MINUTE {
+            (*began, *calls) = (now, 0);
+        }
+        *calls = calls.saturating_add(1);
+        *calls <= bounds.rate
+    }
+
+    /// Connections of an address that are in pairs.
+    fn ends(&self, of: IpAddr) -> usize {
+        self.speaking.iter().flatten().filter(|address| **address == of).count()
+    }
+
+    /// Whether these two may be a pair beside those that speak; why not.
+    fn has_room(&self, two: [IpAddr; 2], bounds: &Bounds) -> std::result::Result<(), &'static str> {
+        if self.speaking.len() >= bounds.pairs {
+            return Err("too many pairs speak");
+        }
+        let more = 1 + usize::from(two[0] == two[1]);
+        match two.iter().any(|of| self.ends(*of) + more > bounds.share()) {
+            true => Err("too many pairs of its address speak"),
+            false => Ok(()),
+        }
+    }
+
+    /// The caller that is joined with this one: of those that may be, the key that came first, and of its
+    /// callers the newest, because older ones may be of a machine that is gone.
+    fn partner(&self, caller: &Caller) -> Option<usize> {
+        let mut fitting = self.waiting.iter().filter(|other| other.joins(caller).is_some());
+        let key = fitting.next()?.fingerprint;
+        self.waiting.iter().rposition(|other| other.fingerprint == key && other.joins(caller).is_some())
+    }
+
+    /// Closes a connection of the address that holds most; false if none is held that has not met another.
+    fn make_room(&mut self) -> bool {
+        if let Some((_, _, stream)) = most(&mut self.unknown, |(_, from, _)| network(*from)) {
+            close(&stream);
+            return true;
+        }
+        most(&mut self.waiting, |caller| network(caller.from)).is_some()
+    }
+}
+
 impl Caller {
+    /// Whether a place that one of the two has alone keeps the other from waiting.
+    fn excludes(&self, other: &Caller) -> bool {
+        let waits = [self, other].iter().all(|caller| caller.part != Part::Connecting);
+        let alone = [self, other].iter().any(|caller| caller.part == Part::Alone);
+        self.fingerprint == other.fingerprint && waits && alone
+    }
+
     fn wants(&self, other: &Caller) -> bool {
         self.wanted.is_empty() || self.wanted.contains(&other.fingerprint)
     }
@@ -168,14 +252,7 @@ impl Relay {
     ) -> Result<Self> {
         let listener = crate::setup::bound(address)?;
         let served = (!served.is_empty()).then(|| served.iter().map(bytes_of).collect());
-        let house = House {
-            bounds,
-            served,
-            state: Mutex::default(),
-            pairs: AtomicUsize::new(0),
-            cancel,
-            tell: Box::new(tell),
-        };
+        let house = House { bounds, served, state: Mutex::default(), cancel, tell: Box::new(tell) };
         Ok(Relay { listener, house: Arc::new(house) })
     }
 
@@ -184,21 +261,30 @@ impl Relay {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Serves until it is cancelled. Errors: a port that fails again and again.
+    /// Serves until it is cancelled. Errors: a port that fails again and again while nobody speaks.
     pub fn serve(&self) -> Result<()> {
         let mut failures = 0;
+        let mut looked = Instant::now();
         while !self.house.cancel.is_cancelled() {
             await_fd(&self.listener, Interest::Read, self.house.cancel.pause(LOOK_AT_CALLERS))?;
-            self.house.look();
+            if looked.elapsed() >= LOOK_AT_CALLERS {
+                self.house.look();
+                looked = Instant::now();
+            }
             match self.listener.accept() {
                 Ok((stream, from)) => {
                     failures = 0;
                     receive(&self.house, stream, from.ip().to_canonical());
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(error) if failures >= 500 => return Err(Error::Io(error)),
-                Err(_) => {
-                    failures += 1;
+                // Most are faults of the connection at hand, or files run short for a moment.
+                Err(error) => {
+                    let mut state = self.house.lock();
+                    failures = if state.make_room() { 0 } else { failures + 1 };
+                    if failures >= FAILURES && state.speaking.is_empty() {
+                        return Err(Error::Io(error));
+                    }
+                    drop(state);
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
@@ -236,9 +322,33 @@ fn close(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
+/// Sets how long what is sent may stay unheard until the connection is lost; the system's own time for zero.
+fn unheard(stream: &TcpStream, patience: Duration) {
+    // Where that cannot be set, those that are gone are found later.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, patience.as_millis() as u32);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = (stream, patience);
+}
+
+/// The place of a pair that speaks.
+struct Speaking<'h> {
+    house: &'h House,
+    networks: [IpAddr; 2],
+}
+
+impl Drop for Speaking<'_> {
+    fn drop(&mut self) {
+        let mut state = self.house.lock();
+        if let Some(at) = state.speaking.iter().position(|pair| *pair == self.networks) {
+            state.speaking.swap_remove(at);
+        }
+    }
+}
+
 /// Tells a caller why it is turned away.
-fn refuse(mut stream: &TcpStream, why: &str) {
-    let why = &why.as_bytes()[..why.len().min(255)];
+fn refuse(mut stream: &TcpStream, why: &[u8]) {
+    let why = &why[..why.len().min(255)];
     let _ = stream.write_all(&[&[REFUSED, why.len() as u8], why].concat());
 }
 
@@ -258,25 +368,17 @@ impl House {
     /// A place for a connection that has not said who it is.
     fn admit(&self, stream: &TcpStream, from: IpAddr) -> std::result::Result<u64, &'static str> {
         let mut state = self.lock();
-        let now = Instant::now();
-        if state.calls.len() > 4 * self.bounds.waiting {
-            state.calls.retain(|_, (began, _)| now.duration_since(*began) < MINUTE);
-        }
-        let (began, calls) = state.calls.entry(from).or_insert((now, 0));
-        if now.duration_since(*began) >= MINUTE {
-            (*began, *calls) = (now, 0);
-        }
-        *calls += 1;
-        if *calls > self.bounds.rate {
+        let of = network(from);
+        if !state.counts(of, &self.bounds) {
             return Err("too many calls of its address in a minute");
         }
-        let unknown = state.unknown.iter().filter(|(_, other, _)| *other == from).count();
-        let waiting = state.waiting.iter().filter(|caller| caller.from == from).count();
+        let unknown = state.unknown.iter().filter(|(_, other, _)| network(*other) == of).count();
+        let waiting = state.waiting.iter().filter(|caller| network(caller.from) == of).count();
         if unknown + waiting >= self.bounds.of_address {
             return Err("too many connections of its address");
         }
         if state.unknown.len() >= self.bounds.unknown
-            && let Some((_, _, stream)) = most(&mut state.unknown, |(_, from, _)| *from)
+            && let Some((_, _, stream)) = most(&mut state.unknown, |(_, from, _)| network(*from))
         {
             close(&stream);
         }
@@ -321,7 +423,7 @@ impl House {
         }
         let fingerprint = bytes_of(&key);
         if self.served.as_ref().is_some_and(|served| !served.contains(&fingerprint)) {
-            refuse(&stream, "this relay does not serve your key; ask who runs it to add it");
+            refuse(&stream, b"this relay does not serve your key; ask who runs it to add it");
             return Err(format!("a key that is not served, {}", shown(&fingerprint)));
         }
         let told = Instant::now();
@@ -334,34 +436,32 @@ impl House {
         let turned_away = |why: &str| self.turn_away(from, why);
         let mut state = self.lock();
         loop {
-            let same =
-                |other: &Caller| other.fingerprint == caller.fingerprint && other.part != Part::Connecting;
-            if caller.part == Part::Alone && state.waiting.iter().any(|other| same(other) && other.is_there())
-            {
+            if state.waiting.iter().any(|other| other.excludes(&caller) && other.is_there()) {
                 drop(state);
-                refuse(&caller.stream, "taken");
+                refuse(&caller.stream, TAKEN);
                 return turned_away("somebody waits there already");
             }
-            let Some(at) = state.waiting.iter().position(|other| other.joins(&caller).is_some()) else {
-                break;
-            };
+            let Some(at) = state.partner(&caller) else { break };
             let mut other = state.waiting.remove(at);
             if !other.is_there() {
                 continue;
             }
-            if self.pairs.load(Ordering::SeqCst) >= self.bounds.pairs {
+            let networks = [&caller, &other].map(|of| network(of.from));
+            if let Err(why) = state.has_room(networks, &self.bounds) {
                 drop(state);
                 for of in [&caller, &other] {
-                    refuse(&of.stream, "too many pairs speak here; try again later");
+                    refuse(&of.stream, FULL[1].as_bytes());
                 }
-                return turned_away("too many pairs speak");
+                return turned_away(why);
             }
             let first = other.joins(&caller).unwrap_or(true);
             let [mine, theirs] = if first { [CONNECTS, LISTENS] } else { [LISTENS, CONNECTS] };
             if !other.say(theirs) {
                 continue;
             }
+            state.speaking.push(networks);
             drop(state);
+            let _place = Speaking { house: self, networks };
             let _ = caller.stream.set_nonblocking(true);
             if caller.say(mine) {
                 self.pass(if first { [other, caller] } else { [caller, other] });
@@ -369,12 +469,13 @@ impl House {
             return;
         }
         if state.waiting.len() >= self.bounds.waiting
-            && let Some(caller) = most(&mut state.waiting, |caller| caller.from)
+            && let Some(caller) = most(&mut state.waiting, |caller| network(caller.from))
         {
             let _ = caller.stream.set_nonblocking(false);
-            refuse(&caller.stream, "too many wait here; try again later");
+            refuse(&caller.stream, FULL[0].as_bytes());
         }
         let _ = caller.stream.set_nonblocking(true);
+        unheard(&caller.stream, UNHEARD);
         caller.say(WAITS);
         state.waiting.push(caller);
     }
@@ -382,12 +483,13 @@ impl House {
     /// Passes bytes between two callers until they part.
     fn pass(&self, pair: [Caller; 2]) {
         let names = [&pair[0], &pair[1]].map(|caller| shown(&caller.fingerprint));
-        self.pairs.fetch_add(1, Ordering::SeqCst);
         (self.tell)(&Event::Met(names.clone()));
         let start = Instant::now();
         let bytes = std::cell::Cell::new(0u64);
         let passed = || -> Result<()> {
             let [one, two] = pair;
+            // Whoever takes nothing for a while now may have its hands full.
+            [&one, &two].iter().for_each(|caller| unheard(&caller.stream, Duration::ZERO));
             let ends = [one, two].map(|caller| TcpLink::watched(caller.stream, &self.cancel));
             let [one, two] = ends;
             let ends = [(Box::new(one?) as _, Vec::new()), (Box::new(two?) as _, Vec::new())];
@@ -396,7 +498,6 @@ impl House {
             })
         };
         let ended = tacit_crypto::fence::fenced(passed);
-        self.pairs.fetch_sub(1, Ordering::SeqCst);
         let why = match ended {
             Ok(Ok(()) | Err(Error::Lost { .. } | Error::Closed)) => None,
             Ok(Err(Error::Cancelled)) if self.cancel.is_cancelled() => Some("the relay ends".to_owned()),
@@ -439,7 +540,57 @@ pub(crate) fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], end: Instant) -
 fn most<T>(of: &mut Vec<T>, from: impl Fn(&T) -> IpAddr) -> Option<T> {
     let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
     of.iter().for_each(|one| *held.entry(from(one)).or_default() += 1);
-    let (address, _) = held.into_iter().max_by_key(|(_, count)| *count)?;
-    let at = of.iter().position(|one| from(one) == address)?;
+    let most = held.values().copied().max();
+    let at = of.iter().position(|one| held.get(&from(one)).copied() == most)?;
     Some(of.remove(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_one_machine_has_count_as_one() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("2001:db8:0:1::7"), of("2001:db8:0:1:ffff:1:2:3"));
+        assert_ne!(of("2001:db8:0:1::7"), of("2001:db8:0:2::7"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
+
+    #[test]
+    fn calls_are_counted_in_bounded_room() {
+        let bounds = Bounds { waiting: 16, rate: 2, ..Bounds::default() };
+        let mut state = State::default();
+        let of = |number: u32| IpAddr::V4(number.into());
+        assert_eq!([7; 4].map(|from| state.counts(of(from), &bounds)), [true, true, false, false]);
+        for number in 0..10_000 {
+            state.counts(of(number), &bounds);
+            assert!(state.calls.len() <= 4 * bounds.waiting);
+        }
+    }
+
+    #[test]
+    fn who_makes_room_is_the_oldest_of_the_address_that_holds_most() {
+        let of = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let mut held: Vec<(u8, u32)> = vec![(9, 0), (1, 1), (5, 2), (1, 3), (5, 4)];
+        let order: Vec<u32> =
+            std::iter::from_fn(|| most(&mut held, |one| of(one.0))).map(|one| one.1).collect();
+        assert_eq!(order, [1, 2, 0, 3, 4]);
+    }
+
+    #[test]
+    fn pairs_of_an_address_are_bounded() {
+        let bounds = Bounds { pairs: 16, ..Bounds::default() };
+        let [one, two] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
+        let mut state = State::default();
+        for _ in 0..2 {
+            assert!(state.has_room([one, one], &bounds).is_ok());
+            state.speaking.push([one, one]);
+        }
+        assert_eq!((state.ends(one), state.ends(two)), (4, 0));
+        assert!(state.has_room([one, two], &bounds).is_err_and(|why| why.contains("of its address")));
+        assert!(state.has_room([two, two], &bounds).is_ok());
+        state.speaking.extend([[two, two]; 14]);
+        assert!(state.has_room([[9, 9, 9, 9], [8, 8, 8, 8]].map(IpAddr::from), &bounds).is_err());
+    }
 }

@@ -140,9 +140,154 @@ fn others_that_wait_there_are_not_joined_and_nobody_waits_in_anothers_place() {
 
 /// The bytes of a call by `own` for anybody, over the relay's challenge.
 fn called(challenge: &[u8], own: &Identity, shown: PublicKey) -> Vec<u8> {
-    let signed = [challenge, &[0, 0]].concat();
+    called_as(0, challenge, own, shown)
+}
+
+/// The same by a caller of this part.
+fn called_as(part: u8, challenge: &[u8], own: &Identity, shown: PublicKey) -> Vec<u8> {
+    let signed = [challenge, &[part, 0]].concat();
     let signature = own.sign("tacit 1 call at a relay", &signed).unwrap();
-    [b"tacit relay 1\r\n\0".as_slice(), &[0, 0], &shown.to_bytes(), &signature].concat()
+    [b"tacit relay 1\r\n\0".as_slice(), &[part, 0], &shown.to_bytes(), &signature].concat()
+}
+
+/// A caller that takes this part, and the first byte that the relay says to it. It says nothing more.
+fn seated(relay: &Running, part: u8, own: &Identity) -> (TcpStream, u8) {
+    let mut stream = TcpStream::connect(&relay.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut greeting = [0; 48];
+    stream.read_exact(&mut greeting).unwrap();
+    stream.write_all(&called_as(part, &greeting[16..], own, own.public())).unwrap();
+    let mut said = [0];
+    stream.read_exact(&mut said).unwrap();
+    (stream, said[0])
+}
+
+/// What a side that calls a relay meets that greets it, hears so many bytes of its call and says this, again
+/// and again.
+fn harmful(heard: usize, say: impl Fn(TcpStream) + Send + Sync + Copy + 'static) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    spawn(move || {
+        for stream in listener.incoming() {
+            spawn(move || {
+                let mut stream = stream.unwrap();
+                let _ = stream.write_all(&[b"tacit relay 1\r\n\0".as_slice(), &[7; 32]].concat());
+                if stream.read_exact(&mut vec![0; heard]).is_ok() {
+                    say(stream);
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_relay_that_joins_and_resets_ends_no_service() {
+    // What it has not read of the call makes the end of the connection a reset.
+    let address = harmful(10, |mut stream| {
+        sleep(Duration::from_millis(2));
+        let _ = stream.write_all(b"1");
+    });
+    let [service, client] = people();
+    let serving = options(&address, &service, client.public());
+    let listener = Listener::at_relay(&serving).unwrap();
+    let mut reception = Reception::new(&listener, serving).unwrap();
+    for _ in 0..4 {
+        // Calls come and go while nobody takes them.
+        sleep(Duration::from_millis(200));
+        assert!(reception.next(Duration::from_millis(300)).unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_relay_that_never_stops_talking_is_left_in_time() {
+    let address = harmful(10, |mut stream| while stream.write_all(&[b'.'; 4096]).is_ok() {});
+    let [alice, bob] = people();
+    let mut waiting = options(&address, &alice, bob.public());
+    waiting.limits.connect = Duration::from_secs(2);
+    let (told, heard) = std::sync::mpsc::channel();
+    spawn(move || told.send(meet(&waiting).err()));
+    let ended = heard.recv_timeout(Duration::from_secs(20)).expect("it waits for ever");
+    assert!(ended.is_some());
+}
+
+#[test]
+fn the_newest_caller_of_a_key_is_joined_because_older_ones_may_be_gone() {
+    let relay = Running::new();
+    let [alice, bob] = people();
+    // Alice's machine was cut off: her old call stays, and nobody is behind it.
+    let (_gone, said) = seated(&relay, 0, &alice);
+    assert_eq!(said, b'.');
+    let (a, b) =
+        (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    scope(|scope| {
+        let one = scope.spawn(|| talk(meet(&a).unwrap(), 1));
+        sleep(Duration::from_millis(500));
+        assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
+        assert_eq!(one.join().unwrap().1, [2]);
+    });
+}
+
+#[test]
+fn where_one_waits_alone_nobody_else_takes_a_place_of_that_key() {
+    let relay = Running::new();
+    let [place] = people();
+    let (alone, said) = seated(&relay, 3, &place);
+    assert_eq!(said, b'.');
+    for part in [0, 1, 3] {
+        let (mut other, said) = seated(&relay, part, &place);
+        let mut reason = [0; 6];
+        other.read_exact(&mut reason).unwrap();
+        assert_eq!((said, &reason), (b'!', b"\x05taken"), "{part}");
+    }
+    drop(alone);
+    assert_eq!(seated(&relay, 1, &place).1, b'.');
+}
+
+#[test]
+fn pairs_of_one_address_are_bounded_and_who_finds_no_room_comes_again() {
+    let relay = Running::with(Bounds { pairs: 8, ..Bounds::default() }, &[]);
+    let [eve, mallory, alice, bob] = people();
+    let (one, _) = seated(&relay, 1, &eve);
+    let (two, said) = seated(&relay, 2, &mallory);
+    assert_eq!(said, b'2');
+    let (_three, _) = seated(&relay, 1, &eve);
+    assert_eq!(seated(&relay, 2, &mallory).1, b'!');
+    relay
+        .until(|event| matches!(event, Event::TurnedAway(_, why, _) if why.contains("pairs of its address")));
+    let (a, b) =
+        (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    scope(|scope| {
+        let met = [scope.spawn(|| talk(meet(&a).unwrap(), 1)), scope.spawn(|| talk(meet(&b).unwrap(), 2))];
+        sleep(Duration::from_secs(1));
+        drop((one, two));
+        let [one, two] = met.map(|met| met.join().unwrap().1);
+        assert_eq!((one, two), (vec![2], vec![1]));
+    });
+}
+
+#[test]
+fn a_service_that_trusts_another_key_from_now_on_is_called_for_by_it() {
+    let relay = Running::new();
+    let [service, old, new] = people();
+    let before = options(&relay.address, &service, old.public());
+    let after = options(&relay.address, &service, new.public());
+    let listener = Listener::at_relay(&before).unwrap();
+    let mut reception = Reception::new(&listener, before).unwrap();
+    assert!(reception.next(Duration::from_millis(500)).unwrap().is_none());
+    reception.receive_by(after).unwrap();
+    let mut late = options(&relay.address, &old, service.public());
+    late.limits.connect = Duration::from_secs(2);
+    let comes = options(&relay.address, &new, service.public());
+    scope(|scope| {
+        let told = scope.spawn(|| talk(call(&comes).unwrap(), 1).1);
+        let session = reception.next(Duration::from_secs(20)).unwrap().expect("it is joined");
+        assert_eq!(session.peer_key(), Some(new.public()));
+        assert_eq!(talk(session, 9).1, [1]);
+        assert_eq!(told.join().unwrap(), [9]);
+        let error = scope.spawn(|| call(&late).err()).join().unwrap().expect("it is not trusted any more");
+        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    });
 }
 
 #[test]
