@@ -374,7 +374,7 @@ fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
 
 /// Reads exactly as many bytes, by the `end`.
 fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
-    crate::rendezvous::fill(stream, bytes, end).map_err(|error| match error.kind() {
+    crate::meeting::fill(stream, bytes, end).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => Error::Timeout {
             after: EXCHANGE,
             awaited: "the other side's part of the exchange of keys".to_owned(),

@@ -14,7 +14,6 @@ use crate::address::resolve;
 use crate::cancel::Cancel;
 use crate::error::printable;
 use crate::keys::{PublicKey, SIGNATURE};
-use crate::rendezvous::fill;
 use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
 use crate::wake::{self, Wake, Woken};
@@ -36,7 +35,7 @@ pub(crate) const REFUSED: u8 = b'!';
 /// The reason for who would wait alone where another does.
 pub(crate) const TAKEN: &[u8] = b"taken";
 /// The reasons that pass.
-pub(crate) const FULL: [&str; 2] =
+pub(crate) const REASONS_THAT_PASS: [&str; 2] =
     ["too many wait here; try again later", "too many pairs speak here; try again later"];
 /// The most fingerprints that a call names; none are named where any key is welcome.
 pub(crate) const MOST_WANTED: usize = 8;
@@ -248,7 +247,7 @@ impl Relay {
         if reason == TAKEN {
             return Failure::Never(Error::AddressInUse { address });
         }
-        let passes = FULL.iter().any(|full| full.as_bytes() == reason);
+        let passes = REASONS_THAT_PASS.iter().any(|full| full.as_bytes() == reason);
         let reason = format!("the relay says: {}", printable(&reason));
         let error = Error::Unreachable { address, after, reason };
         if passes { Failure::Later(error) } else { Failure::Never(error) }
@@ -469,4 +468,22 @@ pub(crate) const CALL_HEAD: usize = 2 + 32;
 /// Length of what follows for so many fingerprints.
 pub(crate) fn tail(wanted: usize) -> usize {
     16 * wanted + SIGNATURE
+}
+
+/// Reads exactly as many bytes, by the `end`.
+pub(crate) fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], end: Instant) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(bytes) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => bytes = &mut bytes[read..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

@@ -10,8 +10,8 @@
 use crate::cancel::Cancel;
 use crate::keys::{PublicKey, SIGNATURE, fingerprint_bytes};
 use crate::meeting::{
-    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, FULL, LISTENS, MAGIC, MOST_WANTED, Part, REFUSED,
-    STILL_WAITS, TAKEN, WAITS, signed, tail,
+    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, Part, REASONS_THAT_PASS,
+    REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
@@ -450,7 +450,7 @@ impl House {
             if let Err(why) = state.has_room(networks, &self.bounds) {
                 drop(state);
                 for of in [&caller, &other] {
-                    refuse(&of.stream, FULL[1].as_bytes());
+                    refuse(&of.stream, REASONS_THAT_PASS[1].as_bytes());
                 }
                 return turned_away(why);
             }
@@ -472,7 +472,7 @@ impl House {
             && let Some(caller) = most(&mut state.waiting, |caller| network(caller.from))
         {
             let _ = caller.stream.set_nonblocking(false);
-            refuse(&caller.stream, FULL[0].as_bytes());
+            refuse(&caller.stream, REASONS_THAT_PASS[0].as_bytes());
         }
         let _ = caller.stream.set_nonblocking(true);
         unheard(&caller.stream, UNHEARD);
@@ -516,24 +516,6 @@ impl House {
             caller.is_there() && (caller.told.elapsed() < STILL_WAITS || caller.say(WAITS))
         });
     }
-}
-
-/// Reads exactly as many bytes, by the `end`.
-pub(crate) fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], end: Instant) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(bytes) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(read) => bytes = &mut bytes[read..],
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Takes out the oldest of the address that has most.
