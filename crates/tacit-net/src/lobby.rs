@@ -159,6 +159,11 @@ impl<'a> Lobby<'a> {
     /// Channel `index` of the session, before `end`.
     pub(crate) fn further(&mut self, session: SessionId, index: u16, end: Instant) -> Result<Channel> {
         let start = Instant::now();
+        // What came before the session was known is turned away as what comes later is.
+        let is_ours = |guest: &Joining| handshake::is_channel_of(&guest.hello, session, index);
+        let (ours, others) = std::mem::take(&mut self.parked).into_iter().partition(is_ours);
+        self.parked = ours;
+        others.into_iter().for_each(|guest: Joining| self.turn_away(guest.from, &OTHER_SESSION));
         loop {
             let found = self
                 .parked

@@ -94,17 +94,22 @@ fn call(kind: Stranger, address: SocketAddr, eve: &Protection) {
         Stranger::Silent => Ok(()),
         Stranger::Noise => stream.write_all(&(0..9000u32).map(|i| ((i * i) >> 3) as u8).collect::<Vec<_>>()),
         Stranger::OtherKey => {
-            let mut body = b"TACIT\0".to_vec();
-            body.extend_from_slice(&WIRE_VERSION.to_le_bytes());
-            body.push(RELEASE.len() as u8);
-            body.extend_from_slice(RELEASE.as_bytes());
-            body.push(1);
-            body.extend_from_slice(&[0x5a; 32]);
             let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
-            stream.write_all(&[&[0xA7, body.len() as u8, 0, 0], body.as_slice()].concat())
+            stream.write_all(&joining())
         }
     };
     let _ = stream.read(&mut [0; 256]);
+}
+
+/// The greeting of a further channel of a session that nobody has.
+fn joining() -> Vec<u8> {
+    let mut body = b"TACIT\0".to_vec();
+    body.extend_from_slice(&WIRE_VERSION.to_le_bytes());
+    body.push(RELEASE.len() as u8);
+    body.extend_from_slice(RELEASE.as_bytes());
+    body.push(1);
+    body.extend_from_slice(&[0x5a; 32]);
+    [&[0xA7, body.len() as u8, 0, 0], body.as_slice()].concat()
 }
 
 /// Starts Alice's listener, lets `disturb` act, then Bob connect; returns both sessions and how long Bob
@@ -365,6 +370,58 @@ fn strangers_between_the_channels_of_a_session_take_no_place() {
             works(alice.join().unwrap().unwrap(), bob.join().unwrap().unwrap());
         });
     }
+}
+
+/// Passes bytes on between `inner` and a connection to `target`, both ways.
+fn pass_on(inner: TcpStream, target: SocketAddr) {
+    let outer = TcpStream::connect(target).unwrap();
+    for (mut from, mut to) in [(inner.try_clone().unwrap(), outer.try_clone().unwrap()), (outer, inner)] {
+        std::thread::spawn(move || {
+            // A side that leaves ends this, and the other one notices.
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Write);
+        });
+    }
+}
+
+/// One that came before the session was known is not kept until the session has all its channels.
+#[test]
+fn a_channel_of_another_session_is_turned_away_once_the_session_is_known() {
+    let parties = plain();
+    let mut first = options(&parties.alice, "a", "b");
+    let mut second = options(&parties.bob, "b", "a");
+    (first.channels, second.channels) = (2, 2);
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    first.observer = {
+        let told = told.clone();
+        Observer::new(move |event| {
+            if let Event::Stranger { what, .. } = event {
+                told.lock().unwrap().push(what.clone());
+            }
+        })
+    };
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let gate = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let through = gate.local_addr().unwrap().to_string();
+    let mut stranger = TcpStream::connect(address).unwrap();
+    stranger.write_all(&joining()).unwrap();
+    stranger.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    std::thread::scope(|scope| {
+        let alice = scope.spawn(|| listener.accept(&first));
+        // The stranger has greeted by then.
+        std::thread::sleep(Duration::from_millis(300));
+        let bob = scope.spawn(|| connect(&through, &second));
+        pass_on(gate.accept().unwrap().0, address);
+        // Bob has the session, and calls for its second channel.
+        let late = gate.accept().unwrap().0;
+        let end = stranger.read_to_end(&mut Vec::new());
+        pass_on(late, address);
+        works(alice.join().unwrap().unwrap(), bob.join().unwrap().unwrap());
+        let open = end.is_err_and(|e| matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
+        assert!(!open, "the stranger was kept");
+    });
+    assert_eq!(*told.lock().unwrap(), ["it belongs to another session"]);
 }
 
 #[test]
