@@ -48,6 +48,8 @@ const SILENCE: Duration = Duration::from_secs(50);
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// Pauses before the relay is called again, each twice the one before.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
+/// Connections that have come and wait to be taken, from which on the relay is not called for more.
+const HELD: usize = 64;
 /// Calls that a side that listens has at the relay at once, where it serves many.
 const SERVING: usize = 4;
 
@@ -437,6 +439,10 @@ fn calling(come: &Come, wake: &Wake) {
         let is_over = || come.over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
         if is_over() {
             return;
+        }
+        if come.lock().len() >= HELD {
+            std::thread::sleep(PAUSES[0]);
+            continue;
         }
         let mut waits = false;
         let halt = || is_over() || come.relay().1 != change;

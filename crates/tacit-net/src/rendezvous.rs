@@ -205,7 +205,9 @@ impl Caller {
 
     /// Whether the two may be joined, and whether this one listens then; `other` comes later.
     fn joins(&self, other: &Caller) -> Option<bool> {
-        if !self.wants(other) || !other.wants(self) {
+        // Of two that take anybody neither was looked for by the other.
+        let is_named = !self.wanted.is_empty() || !other.wanted.is_empty();
+        if !is_named || !self.wants(other) || !other.wants(self) {
             return None;
         }
         match (self.part, other.part) {
