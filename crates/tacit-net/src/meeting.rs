@@ -228,7 +228,7 @@ impl Relay {
                 }
                 FIRST => return Ok(Party::First),
                 SECOND => return Ok(Party::Second),
-                REFUSED => return Err(self.refused(stream, heard.elapsed())),
+                REFUSED => return Err(self.refused(stream, start.elapsed())),
                 _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
             }
         }

@@ -196,6 +196,7 @@ fn bound_at(address: &str, targets: &[SocketAddr]) -> Result<TcpListener> {
     Ok(socket)
 }
 
+/// When `patience` from `start` is over; a time beyond what the clock can hold is years away.
 pub(crate) fn later(start: Instant, patience: Duration) -> Instant {
     const YEARS: Duration = Duration::from_secs(1 << 30);
     start + patience.min(YEARS)

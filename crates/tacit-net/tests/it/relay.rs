@@ -238,6 +238,22 @@ fn the_newest_caller_of_a_key_is_joined_because_older_ones_may_be_gone() {
 }
 
 #[test]
+fn who_was_joined_with_a_side_that_is_gone_is_joined_again_in_time() {
+    let relay = Running::new();
+    let [alice, bob] = people();
+    let (_gone, _) = seated(&relay, 0, &alice, &[bob.public()]);
+    let (mut a, mut b) =
+        (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    [&mut a, &mut b].into_iter().for_each(|options| options.limits.connect = Duration::from_secs(12));
+    scope(|scope| {
+        let two = scope.spawn(|| talk(meet(&b).unwrap(), 2).1);
+        relay.until(|event| matches!(event, Event::Met(_)));
+        assert_eq!(talk(meet(&a).unwrap(), 1).1, [2]);
+        assert_eq!(two.join().unwrap(), [1]);
+    });
+}
+
+#[test]
 fn where_one_waits_alone_nobody_else_takes_a_place_of_that_key() {
     let relay = Running::new();
     let [place] = people();
@@ -257,10 +273,15 @@ fn where_one_waits_alone_nobody_else_takes_a_place_of_that_key() {
 fn pairs_of_one_address_are_bounded_and_who_finds_no_room_comes_again() {
     let relay = Running::with(Bounds { pairs: 8, ..Bounds::default() }, &[]);
     let [eve, mallory, alice, bob] = people();
-    let (one, _) = seated(&relay, 1, &eve, &[mallory.public()]);
-    let (two, said) = seated(&relay, 2, &mallory, &[eve.public()]);
-    assert_eq!(said, b'2');
-    let (_three, _) = seated(&relay, 1, &eve, &[mallory.public()]);
+    let mut pairs: Vec<_> = (0..4)
+        .map(|_| {
+            let (one, _) = seated(&relay, 1, &eve, &[mallory.public()]);
+            let (two, said) = seated(&relay, 2, &mallory, &[eve.public()]);
+            assert_eq!(said, b'2');
+            (one, two)
+        })
+        .collect();
+    let (_fifth, _) = seated(&relay, 1, &eve, &[mallory.public()]);
     assert_eq!(seated(&relay, 2, &mallory, &[eve.public()]).1, b'!');
     relay
         .until(|event| matches!(event, Event::TurnedAway(_, why, _) if why.contains("pairs of its address")));
@@ -269,7 +290,7 @@ fn pairs_of_one_address_are_bounded_and_who_finds_no_room_comes_again() {
     scope(|scope| {
         let met = [scope.spawn(|| talk(meet(&a).unwrap(), 1)), scope.spawn(|| talk(meet(&b).unwrap(), 2))];
         sleep(Duration::from_secs(1));
-        drop((one, two));
+        pairs.pop();
         let [one, two] = met.map(|met| met.join().unwrap().1);
         assert_eq!((one, two), (vec![2], vec![1]));
     });
