@@ -30,21 +30,21 @@ use zeroize::Zeroizing;
 
 const WORDS: &str = include_str!("invite/words.txt");
 const MAGIC: [u8; 16] = *b"tacit invite 1\r\n";
-const PLACE: &str = "tacit 1 place of an invitation";
-const SIGNED: &str = "tacit 1 key by invitation";
+const PLACE_KEY: &str = "tacit 1 place of an invitation";
+const SIGNED_KEY: &str = "tacit 1 key by invitation";
 /// A group element of SPAKE2 with its side's mark.
 const MESSAGE: usize = 33;
 /// Longest comment that goes with a key.
 const COMMENT: usize = 128;
 /// Longest sealed message: key, signature, comment and tag.
-const SEALED: usize = 32 + SIGNATURE + COMMENT + 16;
+const SEALED_KEY: usize = 32 + SIGNATURE + COMMENT + 16;
 /// Time for the whole exchange, once both are there.
 const EXCHANGE: Duration = Duration::from_secs(30);
 /// Time for who comes to a port to show that it speaks this.
 const GREETING: Duration = Duration::from_secs(10);
 /// Places at a relay are drawn below this first; ten times as many each time it is taken.
-const FEW: u64 = 100;
-const MOST: u64 = 1_000_000;
+const PLACES_AT_FIRST: u64 = 100;
+const PLACES_AT_MOST: u64 = 1_000_000;
 /// Places that are tried until one is free.
 const DRAWS: usize = 16;
 /// How long to wait for the other unless said otherwise.
@@ -147,7 +147,7 @@ impl Patience {
 fn place_key(place: u32) -> Result<Identity> {
     let mut secret = [0; 32];
     secret[..4].copy_from_slice(&place.to_le_bytes());
-    Identity::of_secret(PLACE, &secret)
+    Identity::of_secret(PLACE_KEY, &secret)
 }
 
 /// Waits at `place` for the one who is told the code, which `tell` gets first, and exchanges keys with them.
@@ -251,7 +251,7 @@ fn wait_at_relay(
     end: Instant,
     tell: &mut dyn FnMut(&Code),
 ) -> Result<(Code, TcpStream)> {
-    let mut among = FEW;
+    let mut among = PLACES_AT_FIRST;
     for _ in 0..DRAWS {
         let mut random = [0; 8];
         Prg::from_os().fill_bytes(&mut random);
@@ -265,7 +265,7 @@ fn wait_at_relay(
         match at_place(relay, &code, patience, end, seated) {
             Ok(stream) if told => return Ok((code, stream)),
             // Somebody waits there already, or lies in wait: nobody can want a code that nobody was told.
-            Ok(_) | Err(Error::AddressInUse { .. }) => among = (among * 10).min(MOST),
+            Ok(_) | Err(Error::AddressInUse { .. }) => among = (among * 10).min(PLACES_AT_MOST),
             Err(error) => return Err(error),
         }
     }
@@ -401,7 +401,7 @@ impl Seal<'_> {
     fn close(&self, identity: &Identity, comment: &str, invites: bool) -> Result<Vec<u8>> {
         let comment: String = comment.chars().filter(|c| !c.is_control()).collect();
         let comment = &comment.as_bytes()[..comment.floor_char_boundary(COMMENT)];
-        let signature = identity.sign(SIGNED, &[self.transcript, &[u8::from(invites)]].concat())?;
+        let signature = identity.sign(SIGNED_KEY, &[self.transcript, &[u8::from(invites)]].concat())?;
         let mut message = [&identity.public().to_bytes(), signature.as_slice(), comment].concat();
         let sealed = self.key(invites)?.seal_in_place_append_tag(
             Nonce::assume_unique_for_key([0; 12]),
@@ -425,7 +425,7 @@ impl Seal<'_> {
             return Err(Error::Malformed(malformed));
         };
         let key = PublicKey::from_bytes(*key);
-        if !key.verify(SIGNED, &[self.transcript, &[u8::from(invites)]].concat(), signature) {
+        if !key.verify(SIGNED_KEY, &[self.transcript, &[u8::from(invites)]].concat(), signature) {
             return Err(Error::Malformed("the other side has not the key that it shows"));
         }
         Ok(Introduced { key, comment: crate::shown(&String::from_utf8_lossy(comment)) })
@@ -446,8 +446,8 @@ fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
     let mut length = [0; 2];
     fill(stream, &mut length, end)?;
     let length = usize::from(u16::from_le_bytes(length));
-    if length > SEALED {
-        return Err(Error::Oversized { announced: length as u64, allowed: SEALED as u64 });
+    if length > SEALED_KEY {
+        return Err(Error::Oversized { announced: length as u64, allowed: SEALED_KEY as u64 });
     }
     let mut sealed = vec![0; length];
     fill(stream, &mut sealed, end)?;
@@ -456,7 +456,7 @@ fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
 
 /// Reads exactly as many bytes, by the `end`.
 fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
-    crate::rendezvous::fill(stream, bytes, end).map_err(|error| match error.kind() {
+    crate::meeting::fill(stream, bytes, end).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::Timeout {
             after: EXCHANGE,
             awaited: "the other side's part of the exchange of keys".to_owned(),

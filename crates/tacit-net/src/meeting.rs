@@ -7,14 +7,13 @@
 //!
 //! A call: the relay sends [`MAGIC`] and a challenge of 32 bytes; the caller [`MAGIC`], its part ([`Part`]), how
 //! many fingerprints of 16 bytes follow, its public key, the fingerprints, and its signature over challenge and
-//! call. Then the relay sends a byte now and then that says nothing ([`WAITING`]), until the pair is there: then
-//! [`FIRST`] to the side that listens and [`SECOND`] to the other. Or it sends [`REFUSED`], a length and a reason.
+//! call. Then the relay sends a byte now and then that says nothing ([`WAITS`]), until the pair is there: then
+//! [`LISTENS`] to the side that listens and [`CONNECTS`] to the other. Or it sends [`REFUSED`], a length and a reason.
 
 use crate::address::resolve;
 use crate::cancel::Cancel;
 use crate::error::printable;
 use crate::keys::{PublicKey, SIGNATURE};
-use crate::rendezvous::fill;
 use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
 use crate::wake::{self, Wake, Woken};
@@ -28,30 +27,30 @@ use std::time::{Duration, Instant};
 
 pub(crate) const MAGIC: [u8; 16] = *b"tacit relay 1\r\n\0";
 pub(crate) const CONTEXT: &str = "tacit 1 call at a relay";
-pub(crate) const CHALLENGE: usize = 32;
-pub(crate) const WAITING: u8 = b'.';
-pub(crate) const FIRST: u8 = b'1';
-pub(crate) const SECOND: u8 = b'2';
+pub(crate) const CALL_CHALLENGE: usize = 32;
+pub(crate) const WAITS: u8 = b'.';
+pub(crate) const LISTENS: u8 = b'1';
+pub(crate) const CONNECTS: u8 = b'2';
 pub(crate) const REFUSED: u8 = b'!';
 /// The reason for who would wait alone where another does.
 pub(crate) const TAKEN: &[u8] = b"taken";
 /// The reasons that pass.
-pub(crate) const FULL: [&str; 2] =
+pub(crate) const REASONS_THAT_PASS: [&str; 2] =
     ["too many wait here; try again later", "too many pairs speak here; try again later"];
 /// The most fingerprints that a call names; none are named where any key is welcome.
 pub(crate) const MOST_WANTED: usize = 8;
 /// How often the relay says that a caller still waits.
-pub(crate) const EVERY: Duration = Duration::from_secs(15);
+pub(crate) const STILL_WAITS: Duration = Duration::from_secs(15);
 /// A relay that says nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(50);
 /// Longest wait for one address to answer, and for the relay's first words.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// Pauses before the relay is called again, each twice the one before.
-const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
+const CALL_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
 /// Connections that have come and wait to be taken, from which on the relay is not called for more.
-const HELD: usize = 64;
+const CALLS_HELD: usize = 64;
 /// Calls that a side that listens has at the relay at once, where it serves many.
-const SERVING: usize = 4;
+const CALLS_AT_ONCE: usize = 4;
 
 /// Which part a caller takes when it meets the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +83,7 @@ impl Part {
 }
 
 /// What of a call is signed.
-pub(crate) fn signed(challenge: &[u8; CHALLENGE], part: u8, wanted: &[[u8; 16]]) -> Vec<u8> {
+pub(crate) fn signed(challenge: &[u8; CALL_CHALLENGE], part: u8, wanted: &[[u8; 16]]) -> Vec<u8> {
     [challenge.as_slice(), &[part, wanted.len() as u8], wanted.as_flattened()].concat()
 }
 
@@ -165,7 +164,7 @@ impl Relay {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(ATTEMPT))?;
         let end = later(Instant::now(), ATTEMPT);
-        let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CHALLENGE]);
+        let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CALL_CHALLENGE]);
         fill(&mut stream, &mut magic, end)?;
         if magic != MAGIC {
             let saw = printable(&magic);
@@ -180,7 +179,7 @@ impl Relay {
         let signature = self.tls.sign(CONTEXT, &message)?;
         let call = [
             &MAGIC,
-            &message[CHALLENGE..][..2],
+            &message[CALL_CHALLENGE..][..2],
             &self.key.to_bytes(),
             self.wanted.as_flattened(),
             &signature,
@@ -222,12 +221,12 @@ impl Relay {
             }
             match byte[0] {
                 // One at once and one every few seconds; a stream of them would keep us busy.
-                WAITING if said < 16 + start.elapsed().as_secs() => {
+                WAITS if said < 16 + start.elapsed().as_secs() => {
                     said += 1;
                     seated();
                 }
-                FIRST => return Ok(Party::First),
-                SECOND => return Ok(Party::Second),
+                LISTENS => return Ok(Party::First),
+                CONNECTS => return Ok(Party::Second),
                 REFUSED => return Err(self.refused(stream, start.elapsed())),
                 _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
             }
@@ -250,7 +249,7 @@ impl Relay {
         if reason == TAKEN {
             return Failure::Never(Error::AddressInUse { address });
         }
-        let passes = FULL.iter().any(|full| full.as_bytes() == reason);
+        let passes = REASONS_THAT_PASS.iter().any(|full| full.as_bytes() == reason);
         let reason = format!("the relay says: {}", printable(&reason));
         let error = Error::Unreachable { address, after, reason };
         if passes { Failure::Later(error) } else { Failure::Never(error) }
@@ -298,7 +297,7 @@ impl Relay {
         failed: &mut dyn FnMut(Option<&str>),
     ) -> Result<(TcpStream, Party)> {
         let start = Instant::now();
-        let mut pause = PAUSES[0];
+        let mut pause = CALL_PAUSES[0];
         loop {
             self.cancel.check()?;
             let over = || deadline.is_some_and(|deadline| left(deadline).is_zero());
@@ -316,7 +315,7 @@ impl Relay {
             }
             failed(Some(&error.to_string()));
             std::thread::sleep(pause);
-            pause = (pause * 2).min(PAUSES[1]);
+            pause = (pause * 2).min(CALL_PAUSES[1]);
         }
     }
 
@@ -338,7 +337,7 @@ impl Relay {
     }
 
     fn nobody(&self, after: Duration) -> Error {
-        let reason = "the other side did not come to the relay; is it started, with the same --via and with your \
+        let reason = "the other side did not come to the relay; is it started, with this relay and with your \
                       public key?";
         Error::Unreachable { address: self.address.clone(), after, reason: reason.to_owned() }
     }
@@ -378,7 +377,7 @@ impl Calls {
         let address = relay.address.clone();
         let (relay, over) = (Mutex::new((relay, 0)), AtomicBool::new(false));
         let come = Arc::new(Come { come: Mutex::default(), relay, over });
-        for _ in 0..if many { SERVING } else { 1 } {
+        for _ in 0..if many { CALLS_AT_ONCE } else { 1 } {
             let (come, wake) = (come.clone(), wake.try_clone()?);
             let calling = move || calling(&come, &wake);
             std::thread::Builder::new().name("tacit-relay".to_owned()).spawn(calling)?;
@@ -433,15 +432,15 @@ impl Drop for Calls {
 
 /// Calls the relay until nobody wants connections any more.
 fn calling(come: &Come, wake: &Wake) {
-    let (mut pause, mut has_met) = (PAUSES[0], false);
+    let (mut pause, mut has_met) = (CALL_PAUSES[0], false);
     loop {
         let (relay, change) = come.relay().clone();
         let is_over = || come.over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
         if is_over() {
             return;
         }
-        if come.lock().len() >= HELD {
-            std::thread::sleep(PAUSES[0]);
+        if come.lock().len() >= CALLS_HELD {
+            std::thread::sleep(CALL_PAUSES[0]);
             continue;
         }
         let mut waits = false;
@@ -450,7 +449,7 @@ fn calling(come: &Come, wake: &Wake) {
         has_met |= waits;
         match called {
             Ok((stream, _)) => {
-                (pause, has_met) = (PAUSES[0], true);
+                (pause, has_met) = (CALL_PAUSES[0], true);
                 come.lock().push_back(Ok(stream));
                 wake.wake();
             }
@@ -464,7 +463,7 @@ fn calling(come: &Come, wake: &Wake) {
             }
             Err(_) => {
                 std::thread::sleep(pause);
-                pause = (pause * 2).min(PAUSES[1]);
+                pause = (pause * 2).min(CALL_PAUSES[1]);
             }
         }
     }
@@ -489,8 +488,26 @@ pub(crate) fn fingerprint_bytes(text: &str) -> Option<[u8; 16]> {
 }
 
 /// Length of a call after the magic: part, number of fingerprints, key.
-pub(crate) const HEAD: usize = 2 + 32;
+pub(crate) const CALL_HEAD: usize = 2 + 32;
 /// Length of what follows for so many fingerprints.
 pub(crate) fn tail(wanted: usize) -> usize {
     16 * wanted + SIGNATURE
+}
+
+/// Reads exactly as many bytes, by the `end`.
+pub(crate) fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], end: Instant) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(bytes) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => bytes = &mut bytes[read..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

@@ -10,8 +10,8 @@
 use crate::cancel::Cancel;
 use crate::keys::{PublicKey, SIGNATURE};
 use crate::meeting::{
-    CHALLENGE, CONTEXT, EVERY, FIRST, FULL, HEAD, MAGIC, MOST_WANTED, Part, REFUSED, SECOND, TAKEN, WAITING,
-    fingerprint_bytes, signed, tail,
+    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, Part, REASONS_THAT_PASS,
+    REFUSED, STILL_WAITS, TAKEN, WAITS, fill, fingerprint_bytes, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
@@ -68,7 +68,7 @@ impl Bounds {
 /// Time for a connection to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
 /// How often callers that wait are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK_AT_CALLERS: Duration = Duration::from_millis(500);
 /// What is sent to a caller that waits arrives within this time, or it is gone: a machine that was cut off
 /// says no goodbye.
 const UNHEARD: Duration = Duration::from_secs(30);
@@ -268,8 +268,8 @@ impl Relay {
         let mut failures = 0;
         let mut looked = Instant::now();
         while !self.house.cancel.is_cancelled() {
-            await_fd(&self.listener, Interest::Read, self.house.cancel.pause(LOOK))?;
-            if looked.elapsed() >= LOOK {
+            await_fd(&self.listener, Interest::Read, self.house.cancel.pause(LOOK_AT_CALLERS))?;
+            if looked.elapsed() >= LOOK_AT_CALLERS {
                 self.house.look();
                 looked = Instant::now();
             }
@@ -398,12 +398,12 @@ impl House {
             _ => "it left before it had said who it is".to_owned(),
         };
         let end = Instant::now() + GREETING;
-        let mut challenge = [0; CHALLENGE];
+        let mut challenge = [0; CALL_CHALLENGE];
         tacit_crypto::Prg::from_os().fill_bytes(&mut challenge);
         stream.set_nodelay(true).map_err(said)?;
         stream.set_write_timeout(Some(GREETING)).map_err(said)?;
         stream.write_all(&[MAGIC.as_slice(), &challenge].concat()).map_err(said)?;
-        let (mut magic, mut head) = ([0; MAGIC.len()], [0; HEAD]);
+        let (mut magic, mut head) = ([0; MAGIC.len()], [0; CALL_HEAD]);
         fill(&mut stream, &mut magic, end).map_err(said)?;
         if magic != MAGIC {
             return Err("it does not speak to a relay".to_owned());
@@ -452,12 +452,12 @@ impl House {
             if let Err(why) = state.has_room(networks, &self.bounds) {
                 drop(state);
                 for of in [&caller, &other] {
-                    refuse(&of.stream, FULL[1].as_bytes());
+                    refuse(&of.stream, REASONS_THAT_PASS[1].as_bytes());
                 }
                 return turned_away(why);
             }
             let first = other.joins(&caller).unwrap_or(true);
-            let [mine, theirs] = if first { [SECOND, FIRST] } else { [FIRST, SECOND] };
+            let [mine, theirs] = if first { [CONNECTS, LISTENS] } else { [LISTENS, CONNECTS] };
             if !other.say(theirs) {
                 continue;
             }
@@ -474,11 +474,11 @@ impl House {
             && let Some(caller) = most(&mut state.waiting, |caller| network(caller.from))
         {
             let _ = caller.stream.set_nonblocking(false);
-            refuse(&caller.stream, FULL[0].as_bytes());
+            refuse(&caller.stream, REASONS_THAT_PASS[0].as_bytes());
         }
         let _ = caller.stream.set_nonblocking(true);
         unheard(&caller.stream, UNHEARD);
-        caller.say(WAITING);
+        caller.say(WAITS);
         state.waiting.push(caller);
     }
 
@@ -514,28 +514,10 @@ impl House {
     /// Tells those that wait that they wait, and forgets those that are gone.
     fn look(&self) {
         let mut state = self.lock();
-        state
-            .waiting
-            .retain_mut(|caller| caller.is_there() && (caller.told.elapsed() < EVERY || caller.say(WAITING)));
+        state.waiting.retain_mut(|caller| {
+            caller.is_there() && (caller.told.elapsed() < STILL_WAITS || caller.say(WAITS))
+        });
     }
-}
-
-/// Reads exactly as many bytes, by the `end`.
-pub(crate) fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], end: Instant) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(bytes) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(read) => bytes = &mut bytes[read..],
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Takes out the oldest of the address that has most.
