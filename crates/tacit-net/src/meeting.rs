@@ -18,7 +18,7 @@ use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
 use crate::wake::{self, Wake, Woken};
 use crate::{Error, Party, Result, proxy};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -467,24 +467,6 @@ fn calling(come: &Come, wake: &Wake) {
             }
         }
     }
-}
-
-/// The fingerprints of these texts, as a call has them.
-pub(crate) fn wanted(fingerprints: &BTreeSet<String>) -> Vec<[u8; 16]> {
-    fingerprints.iter().filter_map(|text| fingerprint_bytes(text)).collect()
-}
-
-/// The bytes of a fingerprint as people read it.
-pub(crate) fn fingerprint_bytes(text: &str) -> Option<[u8; 16]> {
-    let digits: String = text.chars().filter(|c| *c != '-').collect();
-    if digits.len() != 32 || !digits.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 /// Length of a call after the magic: part, number of fingerprints, key.

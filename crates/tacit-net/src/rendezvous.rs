@@ -8,16 +8,16 @@
 //! of IPv6 has 2^64, so those that share 64 bits count as one.
 
 use crate::cancel::Cancel;
-use crate::keys::{PublicKey, SIGNATURE};
+use crate::keys::{PublicKey, SIGNATURE, fingerprint_bytes};
 use crate::meeting::{
     CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, Part, REASONS_THAT_PASS,
-    REFUSED, STILL_WAITS, TAKEN, WAITS, fill, fingerprint_bytes, signed, tail,
+    REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
 use crate::{Error, Result, link::Interest};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

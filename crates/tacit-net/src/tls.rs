@@ -6,9 +6,9 @@
 
 use crate::certificate::{self, Certified, certificates, provider, tls_error};
 use crate::error::printable;
-use crate::keys::{Identity, PublicKey, SIGNATURE, key_error, signed_bytes};
+use crate::keys::{Identity, PublicKey, SIGNATURE, fingerprint_bytes, key_error, signed_bytes};
 use crate::link::{Arrival, Interest, Link};
-use crate::{Error, Party, Result, meeting};
+use crate::{Error, Party, Result};
 use rustix::fd::BorrowedFd;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
@@ -95,8 +95,8 @@ impl Tls {
     pub(crate) fn raw_keys(&self) -> Option<(PublicKey, Vec<[u8; 16]>)> {
         let own = PublicKey::from_spki(self.own.as_ref()?.cert.first()?)?;
         Some(match &self.trust {
-            Trust::Pinned(peer) => (own, meeting::fingerprint_bytes(&peer.fingerprint()).into_iter().collect()),
-            Trust::OneOf(peers) => (own, meeting::wanted(peers)),
+            Trust::Pinned(peer) => (own, fingerprint_bytes(&peer.fingerprint()).into_iter().collect()),
+            Trust::OneOf(peers) => (own, peers.iter().filter_map(|peer| fingerprint_bytes(peer)).collect()),
             Trust::Authority { .. } | Trust::Anyone => return None,
         })
     }
