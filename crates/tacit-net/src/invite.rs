@@ -21,8 +21,8 @@ use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use spake2::{Ed25519Group, Password, Spake2};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{ErrorKind, Write};
+use std::net::{TcpListener, TcpStream};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 use tacit_crypto::Prg;
@@ -45,6 +45,10 @@ const GREETING: Duration = Duration::from_secs(10);
 /// Places at a relay are drawn below this first; ten times as many each time it is taken.
 const PLACES_AT_FIRST: u64 = 100;
 const PLACES_AT_MOST: u64 = 1_000_000;
+/// Places that are tried until one is free.
+const DRAWS: usize = 16;
+/// How long to wait for the other unless said otherwise.
+const WAIT: Duration = Duration::from_secs(600);
 
 /// What one person tells the other: a number, which names a place, and two words, which are the secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -127,7 +131,7 @@ pub struct Patience {
 
 impl Patience {
     fn end(&self) -> Instant {
-        later(Instant::now(), self.wait.unwrap_or(Duration::from_secs(600)))
+        later(Instant::now(), self.wait.unwrap_or(WAIT))
     }
 
     fn options(&self, relay: &str, tls: Tls) -> Options {
@@ -148,6 +152,7 @@ fn place_key(place: u32) -> Result<Identity> {
 
 /// Waits at `place` for the one who is told the code, which `tell` gets first, and exchanges keys with them.
 ///
+/// Who leaves before it has shown whether it has the code has learned nothing of it, and the waiting goes on.
 /// Errors: [`Error::WrongCode`] when somebody tried another code, after which this one is spent; nobody came;
 /// those of the link.
 pub fn invite(
@@ -157,53 +162,115 @@ pub fn invite(
     patience: &Patience,
     mut tell: impl FnMut(&Code),
 ) -> Result<Introduced> {
-    let (code, stream) = match place {
-        Place::Relay(relay) => wait_at_relay(relay, patience, &mut tell)?,
+    let mut door = match place {
+        Place::Relay(relay) => Door::Relay(relay, None),
         Place::Port(address) => {
             let socket = bound(address)?;
             let code = Code::draw(u32::from(socket.local_addr()?.port()));
             tell(&code);
-            let end = patience.end();
-            let stream = loop {
-                patience.cancel.check()?;
-                if left(end).is_zero() {
-                    let after = patience.wait.unwrap_or(Duration::from_secs(600));
-                    let callers = String::new();
-                    return Err(Error::NoPeer { address: address.clone(), after, callers });
-                }
-                await_fd(&socket, Interest::Read, Duration::from_millis(100).min(left(end)))?;
-                let Ok((mut stream, _)) = socket.accept() else { continue };
-                stream.set_nonblocking(false)?;
-                // Who does not even greet has guessed nothing.
-                if greet(&mut stream).is_ok() {
-                    break stream;
-                }
-            };
-            (code, stream)
+            Door::Port(address, socket, code)
         }
     };
-    exchange(stream, &code, identity, comment, true, matches!(place, Place::Port(_)))
+    let end = patience.end();
+    loop {
+        let (code, mut stream) = match &mut door {
+            Door::Relay(relay, told) => {
+                let (code, stream) = match told.take() {
+                    None => wait_at_relay(relay, patience, end, &mut tell)?,
+                    Some(code) => {
+                        let stream = at_place(relay, &code, patience, end, &mut || ());
+                        (code, stream.map_err(|error| without_place(relay, error))?)
+                    }
+                };
+                *told = Some(code.clone());
+                (code, stream)
+            }
+            Door::Port(address, socket, code) => {
+                (code.clone(), wait_at_port(address, socket, patience, end)?)
+            }
+        };
+        if let Tried::Key(introduced) = exchange(&mut stream, &code, identity, comment, true)? {
+            return Ok(introduced);
+        }
+    }
 }
 
-fn wait_at_relay(relay: &str, patience: &Patience, tell: &mut dyn FnMut(&Code)) -> Result<(Code, TcpStream)> {
-    let mut among = PLACES_AT_FIRST;
+/// The place of a code that was told can only have gone to somebody who knows its number.
+fn without_place(relay: &str, error: Error) -> Error {
+    match error {
+        Error::AddressInUse { .. } => {
+            let reason = "somebody else waits in the place of the code; make a new one and tell it again";
+            Error::Unreachable { address: relay.to_owned(), after: Duration::ZERO, reason: reason.to_owned() }
+        }
+        error => error,
+    }
+}
+
+/// Where the one who invites waits.
+enum Door<'a> {
+    /// At this relay, and the code once it was told.
+    Relay(&'a str, Option<Code>),
+    Port(&'a str, TcpListener, Code),
+}
+
+/// The next connection to a port.
+fn wait_at_port(address: &str, socket: &TcpListener, patience: &Patience, end: Instant) -> Result<TcpStream> {
     loop {
+        patience.cancel.check()?;
+        if left(end).is_zero() {
+            let after = patience.wait.unwrap_or(WAIT);
+            return Err(Error::NoPeer { address: address.to_owned(), after, callers: String::new() });
+        }
+        await_fd(socket, Interest::Read, Duration::from_millis(100).min(left(end)))?;
+        match socket.accept() {
+            Ok((stream, _)) => return Ok(stream),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // Files may be short for a moment.
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// Waits alone at the place of the code for whoever wants to meet it there.
+fn at_place(
+    relay: &str,
+    code: &Code,
+    patience: &Patience,
+    end: Instant,
+    seated: &mut dyn FnMut(),
+) -> Result<TcpStream> {
+    let tls = Tls::one_of(&place_key(code.place)?, BTreeSet::new())?;
+    let relay = Relay::new(relay, &patience.options(relay, tls))?;
+    Ok(relay.meet_once(Part::Alone, end, seated)?.0)
+}
+
+/// Draws a code whose place at the relay is free, tells it, and waits there.
+fn wait_at_relay(
+    relay: &str,
+    patience: &Patience,
+    end: Instant,
+    tell: &mut dyn FnMut(&Code),
+) -> Result<(Code, TcpStream)> {
+    let mut among = PLACES_AT_FIRST;
+    for _ in 0..DRAWS {
         let mut random = [0; 8];
         Prg::from_os().fill_bytes(&mut random);
         let code = Code::draw(1 + (u64::from_le_bytes(random) % (among - 1)) as u32);
-        let tls = Tls::one_of(&place_key(code.place)?, BTreeSet::new())?;
-        let relay = Relay::new(relay, &patience.options(relay, tls))?;
         let mut told = false;
         let seated = &mut || {
             if !std::mem::replace(&mut told, true) {
                 tell(&code);
             }
         };
-        match relay.meet_once(Part::Alone, patience.end(), seated) {
-            Err(Error::AddressInUse { .. }) if among < PLACES_AT_MOST => among *= 10,
-            met => return Ok((code.clone(), met?.0)),
+        match at_place(relay, &code, patience, end, seated) {
+            Ok(stream) if told => return Ok((code, stream)),
+            // Somebody waits there already, or lies in wait: nobody can want a code that nobody was told.
+            Ok(_) | Err(Error::AddressInUse { .. }) => among = (among * 10).min(PLACES_AT_MOST),
+            Err(error) => return Err(error),
         }
     }
+    let reason = "others wait at every place that was tried";
+    Err(Error::Unreachable { address: relay.to_owned(), after: Duration::ZERO, reason: reason.to_owned() })
 }
 
 /// Meets the one who made the `code` and exchanges keys with them. Errors as for [`invite`].
@@ -214,7 +281,7 @@ pub fn join(
     comment: &str,
     patience: &Patience,
 ) -> Result<Introduced> {
-    let stream = match place {
+    let mut stream = match place {
         Place::Relay(address) => {
             let tls = Tls::pinned(&Identity::generate()?, place_key(code.place)?.public())?;
             let relay = Relay::new(address, &patience.options(address, tls))?;
@@ -222,45 +289,62 @@ pub fn join(
         }
         Place::Port(address) => {
             let targets = resolve(address, left(patience.end()), &mut |_| ())?;
-            let dialled = targets.iter().map(|target| TcpStream::connect_timeout(target, GREETING));
-            let stream = dialled.reduce(|one, other| one.or(other));
-            let mut stream =
-                stream.unwrap_or_else(|| Err(std::io::ErrorKind::NotFound.into())).map_err(|error| {
-                    let (address, after) = (address.clone(), GREETING);
-                    Error::Unreachable { address, after, reason: error.to_string() }
-                })?;
-            greet(&mut stream)?;
-            stream
+            let mut reason = "the name has no address".to_owned();
+            let dialled = targets.iter().find_map(|target| {
+                let dialled = TcpStream::connect_timeout(target, GREETING);
+                dialled.map_err(|error| reason = error.to_string()).ok()
+            });
+            let (address, after) = (address.clone(), GREETING);
+            dialled.ok_or(Error::Unreachable { address, after, reason })?
         }
     };
-    exchange(stream, code, identity, comment, false, matches!(place, Place::Port(_)))
+    match exchange(&mut stream, code, identity, comment, false)? {
+        Tried::Key(introduced) => Ok(introduced),
+        // Who finds the code wrong hangs up.
+        Tried::Nothing => Err(Error::WrongCode),
+    }
 }
 
-/// Both say that they speak this.
-fn greet(stream: &mut TcpStream) -> Result<()> {
-    let during = |error| Error::socket(error, "in the greeting");
-    stream.set_read_timeout(Some(GREETING)).map_err(during)?;
-    stream.set_write_timeout(Some(GREETING)).map_err(during)?;
-    stream.write_all(&MAGIC).map_err(during)?;
+/// Both say that they speak this, by the `end`.
+fn greet(stream: &mut TcpStream, end: Instant) -> Result<()> {
+    send(stream, &MAGIC, end)?;
     let mut magic = [0; MAGIC.len()];
-    stream.read_exact(&mut magic).map_err(during)?;
+    fill(stream, &mut magic, end)?;
     if magic == MAGIC { Ok(()) } else { Err(Error::NotTacit { saw: crate::error::printable(&magic) }) }
 }
 
-/// SPAKE2 over the stream, then both keys under what it gives. The one who joins shows first that it has the code.
+/// What came of an exchange in which no wrong code was shown.
+enum Tried {
+    Key(Introduced),
+    /// The other left before it had shown whether it has the code.
+    Nothing,
+}
+
+/// The other's element of SPAKE2 for ours, `mine`.
+fn elements(stream: &mut TcpStream, mine: &[u8], invites: bool) -> Result<Vec<u8>> {
+    greet(stream, later(Instant::now(), GREETING))?;
+    let end = later(Instant::now(), EXCHANGE);
+    let mut theirs = vec![0; MESSAGE];
+    if invites {
+        send(stream, mine, end)?;
+        fill(stream, &mut theirs, end)?;
+    } else {
+        fill(stream, &mut theirs, end)?;
+        send(stream, mine, end)?;
+    }
+    Ok(theirs)
+}
+
+/// SPAKE2 over the stream, then both keys under what it gives. The one who joins shows first that it has the
+/// code. What the one who invites has sent until then tells nothing of it, so whatever goes wrong is no attempt.
 fn exchange(
-    mut stream: TcpStream,
+    stream: &mut TcpStream,
     code: &Code,
     identity: &Identity,
     comment: &str,
     invites: bool,
-    greeted: bool,
-) -> Result<Introduced> {
+) -> Result<Tried> {
     stream.set_nonblocking(false)?;
-    if !greeted {
-        greet(&mut stream)?;
-    }
-    let end = later(Instant::now(), EXCHANGE);
     let names =
         ["tacit 1 who invites", "tacit 1 who joins"].map(|name| spake2::Identity::new(name.as_bytes()));
     let password = Password::new(code.text().as_bytes());
@@ -268,36 +352,34 @@ fn exchange(
         true => Spake2::<Ed25519Group>::start_a(&password, &names[0], &names[1]),
         false => Spake2::<Ed25519Group>::start_b(&password, &names[0], &names[1]),
     };
-    let mut theirs = vec![0; MESSAGE];
-    if invites {
-        send(&mut stream, &mine, end)?;
-        fill(&mut stream, &mut theirs, end)?;
-    } else {
-        fill(&mut stream, &mut theirs, end)?;
-        send(&mut stream, &mine, end)?;
-    }
-    let shared = state.finish(&theirs).map_err(|_| Error::WrongCode)?;
-    let shared = Zeroizing::new(shared);
+    let theirs = match elements(stream, &mine, invites) {
+        Err(_) if invites => return Ok(Tried::Nothing),
+        theirs => theirs?,
+    };
+    let end = later(Instant::now(), EXCHANGE);
+    let shared = match state.finish(&theirs) {
+        Err(_) if invites => return Ok(Tried::Nothing),
+        shared => Zeroizing::new(shared.map_err(|_| Error::WrongCode)?),
+    };
     let [first, second] = if invites { [&mine, &theirs] } else { [&theirs, &mine] };
     let transcript = [MAGIC.as_slice(), &code.place.to_le_bytes(), first, second].concat();
     let seal = Seal { shared: &shared, transcript: &transcript };
     let own = seal.close(identity, comment, invites)?;
-    let introduced = if invites {
-        let introduced = seal.open(&receive(&mut stream, end)?, false)?;
-        send_sealed(&mut stream, &own, end)?;
-        introduced
-    } else {
-        send_sealed(&mut stream, &own, end)?;
-        match receive(&mut stream, end) {
-            // Who finds the code wrong hangs up.
-            Err(Error::Lost { .. } | Error::Closed) => return Err(Error::WrongCode),
-            sealed => seal.open(&sealed?, true)?,
-        }
+    if !invites {
+        send_sealed(stream, &own, end)?;
+    }
+    let introduced = match receive(stream, end) {
+        Err(_) if invites => return Ok(Tried::Nothing),
+        Err(Error::Lost { .. } | Error::Closed) => return Ok(Tried::Nothing),
+        sealed => seal.open(&sealed?, !invites)?,
     };
+    if invites {
+        send_sealed(stream, &own, end)?;
+    }
     if introduced.key == identity.public() {
         return Err(Error::Usage("both sides gave the same key: each needs one of its own".to_owned()));
     }
-    Ok(introduced)
+    Ok(Tried::Key(introduced))
 }
 
 /// What both keys are sent under.
@@ -375,7 +457,7 @@ fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
 /// Reads exactly as many bytes, by the `end`.
 fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
     crate::meeting::fill(stream, bytes, end).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => Error::Timeout {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::Timeout {
             after: EXCHANGE,
             awaited: "the other side's part of the exchange of keys".to_owned(),
         },

@@ -18,7 +18,7 @@ use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
 use crate::wake::{self, Wake, Woken};
 use crate::{Error, Party, Result, proxy};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +47,8 @@ const SILENCE: Duration = Duration::from_secs(50);
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// Pauses before the relay is called again, each twice the one before.
 const CALL_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
+/// Connections that have come and wait to be taken, from which on the relay is not called for more.
+const CALLS_HELD: usize = 64;
 /// Calls that a side that listens has at the relay at once, where it serves many.
 const CALLS_AT_ONCE: usize = 4;
 
@@ -225,7 +227,7 @@ impl Relay {
                 }
                 LISTENS => return Ok(Party::First),
                 CONNECTS => return Ok(Party::Second),
-                REFUSED => return Err(self.refused(stream, heard.elapsed())),
+                REFUSED => return Err(self.refused(stream, start.elapsed())),
                 _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
             }
         }
@@ -436,6 +438,10 @@ fn calling(come: &Come, wake: &Wake) {
         let is_over = || come.over.load(Ordering::Relaxed) || relay.cancel.is_cancelled();
         if is_over() {
             return;
+        }
+        if come.lock().len() >= CALLS_HELD {
+            std::thread::sleep(CALL_PAUSES[0]);
+            continue;
         }
         let mut waits = false;
         let halt = || is_over() || come.relay().1 != change;

@@ -17,7 +17,7 @@ use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
 use crate::{Error, Result, link::Interest};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ pub struct Bounds {
     pub of_address: usize,
     /// Calls of one address in a minute.
     pub rate: u32,
-    /// Pairs that speak at once. A quarter of so many connections in pairs may be of one address.
+    /// Pairs that speak at once. A quarter of so many connections in pairs, or 8, may be of one address.
     pub pairs: usize,
     /// Bytes that a pair may pass, both ways together.
     pub bytes: u64,
@@ -61,7 +61,7 @@ impl Default for Bounds {
 impl Bounds {
     /// Connections in pairs that one address has at most: who fills a relay needs several.
     fn share(&self) -> usize {
-        (self.pairs / 4).max(2)
+        (self.pairs / 4).max(8)
     }
 }
 
@@ -205,7 +205,9 @@ impl Caller {
 
     /// Whether the two may be joined, and whether this one listens then; `other` comes later.
     fn joins(&self, other: &Caller) -> Option<bool> {
-        if !self.wants(other) || !other.wants(self) {
+        // Of two that take anybody neither was looked for by the other.
+        let is_named = !self.wanted.is_empty() || !other.wanted.is_empty();
+        if !is_named || !self.wants(other) || !other.wants(self) {
             return None;
         }
         match (self.part, other.part) {
@@ -565,14 +567,14 @@ mod tests {
         let bounds = Bounds { pairs: 16, ..Bounds::default() };
         let [one, two] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
         let mut state = State::default();
-        for _ in 0..2 {
+        for _ in 0..4 {
             assert!(state.has_room([one, one], &bounds).is_ok());
             state.speaking.push([one, one]);
         }
-        assert_eq!((state.ends(one), state.ends(two)), (4, 0));
+        assert_eq!((state.ends(one), state.ends(two)), (8, 0));
         assert!(state.has_room([one, two], &bounds).is_err_and(|why| why.contains("of its address")));
         assert!(state.has_room([two, two], &bounds).is_ok());
-        state.speaking.extend([[two, two]; 14]);
+        state.speaking.extend([[two, two]; 12]);
         assert!(state.has_room([[9, 9, 9, 9], [8, 8, 8, 8]].map(IpAddr::from), &bounds).is_err());
     }
 }

@@ -247,7 +247,6 @@ fn vigil(
     Vigil::new(&options.observer, party, options.protection.proof(), address.to_owned(), since, patience)
 }
 
-/// When `patience` from `start` is over; a time beyond what the clock can hold is years away.
 /// The side that connects, and tries again.
 struct Caller<'a> {
     address: &'a str,
@@ -303,13 +302,16 @@ impl<'a> Caller<'a> {
                 self.found = true;
                 self.deadline = self.deadline.max(later(Instant::now(), self.options.limits.connect / 4));
             }
-            let outcome = prepare(stream, Party::Second, self.options, &self.pace, self.deadline)
+            let deadline = self.handshake();
+            let outcome = prepare(stream, Party::Second, self.options, &self.pace, deadline)
                 .and_then(|mut prepared| greet(&mut prepared).map(|greeted| (prepared, greeted)));
             let error = match outcome {
                 Err(error @ (Error::Lost { .. } | Error::Closed)) => error,
                 Err(error) if self.options.cancel.is_cancelled() => {
                     return Err(self.options.cancel.cause(error));
                 }
+                // A relay may have joined us with a side that is gone.
+                Err(error @ Error::Timeout { .. }) if !self.left().is_zero() && self.relay.is_some() => error,
                 Err(error @ Error::Timeout { .. }) => return Err(lost.unwrap_or(error)),
                 outcome => return outcome,
             };
@@ -320,6 +322,15 @@ impl<'a> Caller<'a> {
             pause.sleep();
             lost = Some(error);
         }
+    }
+
+    /// When a connection that was just made must have greeted.
+    fn handshake(&self) -> Instant {
+        if self.relay.is_none() {
+            return self.deadline;
+        }
+        let share = (self.options.limits.connect / 4).clamp(HANDSHAKE / 10, HANDSHAKE);
+        self.deadline.min(later(Instant::now(), share + self.options.link.delay().saturating_mul(8)))
     }
 
     /// The connection, through the proxy if there is one; or why there is none just now.
@@ -375,6 +386,9 @@ impl<'a> Caller<'a> {
 /// Longest wait for one address to answer, so that one that swallows everything does not stand before the
 /// others.
 const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// Longest wait for a side that a relay joined with us: one that listens gives it less.
+const HANDSHAKE: Duration = Duration::from_secs(20);
 
 /// Pauses between attempts, each twice the one before up to 200 ms.
 struct Pause(Duration);

@@ -107,6 +107,7 @@ pub(crate) fn bound_at(address: &str, targets: &[SocketAddr]) -> Result<TcpListe
     Ok(socket)
 }
 
+/// When `patience` from `start` is over; a time beyond what the clock can hold is years away.
 pub(crate) fn later(start: Instant, patience: Duration) -> Instant {
     const YEARS: Duration = Duration::from_secs(1 << 30);
     start + patience.min(YEARS)

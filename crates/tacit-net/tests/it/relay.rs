@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep, spawn};
 use std::time::{Duration, Instant};
+use tacit_net::invite::{Introduced, Patience, Place, invite, join};
 use tacit_net::rendezvous::{Bounds, Event, Relay};
 use tacit_net::{
     Agreement, Cancel, Error, Identity, Limits, Listener, Options, Party, Protection, PublicKey, Reception,
@@ -140,23 +141,31 @@ fn others_that_wait_there_are_not_joined_and_nobody_waits_in_anothers_place() {
 
 /// The bytes of a call by `own` for anybody, over the relay's challenge.
 fn called(challenge: &[u8], own: &Identity, shown: PublicKey) -> Vec<u8> {
-    called_as(0, challenge, own, shown)
+    called_as(0, challenge, own, shown, &[])
 }
 
-/// The same by a caller of this part.
-fn called_as(part: u8, challenge: &[u8], own: &Identity, shown: PublicKey) -> Vec<u8> {
-    let signed = [challenge, &[part, 0]].concat();
+/// The same by a caller of this part, for these keys.
+fn called_as(part: u8, challenge: &[u8], own: &Identity, shown: PublicKey, wanted: &[PublicKey]) -> Vec<u8> {
+    let of = |key: &PublicKey| {
+        let digits = key.fingerprint().replace('-', "");
+        u128::from_str_radix(&digits, 16).unwrap().to_be_bytes()
+    };
+    let wanted: Vec<[u8; 16]> = wanted.iter().map(of).collect();
+    let head = [part, wanted.len() as u8];
+    let signed = [challenge, &head, wanted.as_flattened()].concat();
     let signature = own.sign("tacit 1 call at a relay", &signed).unwrap();
-    [b"tacit relay 1\r\n\0".as_slice(), &[part, 0], &shown.to_bytes(), &signature].concat()
+    let magic = b"tacit relay 1\r\n\0".as_slice();
+    [magic, &head, &shown.to_bytes(), wanted.as_flattened(), &signature].concat()
 }
 
-/// A caller that takes this part, and the first byte that the relay says to it. It says nothing more.
-fn seated(relay: &Running, part: u8, own: &Identity) -> (TcpStream, u8) {
+/// A caller that takes this part for these keys, and the first byte that the relay says to it. It says nothing
+/// more.
+fn seated(relay: &Running, part: u8, own: &Identity, wanted: &[PublicKey]) -> (TcpStream, u8) {
     let mut stream = TcpStream::connect(&relay.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut greeting = [0; 48];
     stream.read_exact(&mut greeting).unwrap();
-    stream.write_all(&called_as(part, &greeting[16..], own, own.public())).unwrap();
+    stream.write_all(&called_as(part, &greeting[16..], own, own.public(), wanted)).unwrap();
     let mut said = [0];
     stream.read_exact(&mut said).unwrap();
     (stream, said[0])
@@ -216,7 +225,7 @@ fn the_newest_caller_of_a_key_is_joined_because_older_ones_may_be_gone() {
     let relay = Running::new();
     let [alice, bob] = people();
     // Alice's machine was cut off: her old call stays, and nobody is behind it.
-    let (_gone, said) = seated(&relay, 0, &alice);
+    let (_gone, said) = seated(&relay, 0, &alice, &[bob.public()]);
     assert_eq!(said, b'.');
     let (a, b) =
         (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
@@ -229,30 +238,51 @@ fn the_newest_caller_of_a_key_is_joined_because_older_ones_may_be_gone() {
 }
 
 #[test]
+fn who_was_joined_with_a_side_that_is_gone_is_joined_again_in_time() {
+    let relay = Running::new();
+    let [alice, bob] = people();
+    let (_gone, _) = seated(&relay, 0, &alice, &[bob.public()]);
+    let (mut a, mut b) =
+        (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
+    [&mut a, &mut b].into_iter().for_each(|options| options.limits.connect = Duration::from_secs(12));
+    scope(|scope| {
+        let two = scope.spawn(|| talk(meet(&b).unwrap(), 2).1);
+        relay.until(|event| matches!(event, Event::Met(_)));
+        assert_eq!(talk(meet(&a).unwrap(), 1).1, [2]);
+        assert_eq!(two.join().unwrap(), [1]);
+    });
+}
+
+#[test]
 fn where_one_waits_alone_nobody_else_takes_a_place_of_that_key() {
     let relay = Running::new();
     let [place] = people();
-    let (alone, said) = seated(&relay, 3, &place);
+    let (alone, said) = seated(&relay, 3, &place, &[]);
     assert_eq!(said, b'.');
     for part in [0, 1, 3] {
-        let (mut other, said) = seated(&relay, part, &place);
+        let (mut other, said) = seated(&relay, part, &place, &[]);
         let mut reason = [0; 6];
         other.read_exact(&mut reason).unwrap();
         assert_eq!((said, &reason), (b'!', b"\x05taken"), "{part}");
     }
     drop(alone);
-    assert_eq!(seated(&relay, 1, &place).1, b'.');
+    assert_eq!(seated(&relay, 1, &place, &[]).1, b'.');
 }
 
 #[test]
 fn pairs_of_one_address_are_bounded_and_who_finds_no_room_comes_again() {
     let relay = Running::with(Bounds { pairs: 8, ..Bounds::default() }, &[]);
     let [eve, mallory, alice, bob] = people();
-    let (one, _) = seated(&relay, 1, &eve);
-    let (two, said) = seated(&relay, 2, &mallory);
-    assert_eq!(said, b'2');
-    let (_three, _) = seated(&relay, 1, &eve);
-    assert_eq!(seated(&relay, 2, &mallory).1, b'!');
+    let mut pairs: Vec<_> = (0..4)
+        .map(|_| {
+            let (one, _) = seated(&relay, 1, &eve, &[mallory.public()]);
+            let (two, said) = seated(&relay, 2, &mallory, &[eve.public()]);
+            assert_eq!(said, b'2');
+            (one, two)
+        })
+        .collect();
+    let (_fifth, _) = seated(&relay, 1, &eve, &[mallory.public()]);
+    assert_eq!(seated(&relay, 2, &mallory, &[eve.public()]).1, b'!');
     relay
         .until(|event| matches!(event, Event::TurnedAway(_, why, _) if why.contains("pairs of its address")));
     let (a, b) =
@@ -260,7 +290,7 @@ fn pairs_of_one_address_are_bounded_and_who_finds_no_room_comes_again() {
     scope(|scope| {
         let met = [scope.spawn(|| talk(meet(&a).unwrap(), 1)), scope.spawn(|| talk(meet(&b).unwrap(), 2))];
         sleep(Duration::from_secs(1));
-        drop((one, two));
+        pairs.pop();
         let [one, two] = met.map(|met| met.join().unwrap().1);
         assert_eq!((one, two), (vec![2], vec![1]));
     });
@@ -489,4 +519,67 @@ fn waiting_ends_when_it_is_cancelled_and_when_the_relay_comes_back_it_goes_on() 
     assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
     first.join().unwrap();
     again.cancel();
+}
+
+/// Invites on a thread of its own; the code's text comes when it is told.
+fn inviting(
+    place: Place,
+    identity: Identity,
+) -> (std::sync::mpsc::Receiver<String>, std::thread::JoinHandle<tacit_net::Result<Introduced>>) {
+    let (told, code) = std::sync::mpsc::channel();
+    let patience = Patience { wait: Some(Duration::from_secs(40)), ..Patience::default() };
+    let inviting = spawn(move || {
+        invite(&place, &identity, "", &patience, |code| told.send(code.text().to_string()).unwrap())
+    });
+    (code, inviting)
+}
+
+/// The key of a place, which everybody has who knows its number.
+fn place_key(number: &str) -> Identity {
+    let mut secret = [0; 32];
+    secret[..4].copy_from_slice(&number.parse::<u32>().unwrap().to_le_bytes());
+    Identity::of_secret("tacit 1 place of an invitation", &secret).unwrap()
+}
+
+#[test]
+fn who_lies_in_wait_at_a_relay_or_leaves_without_a_guess_ends_no_invitation() {
+    let relay = Running::new();
+    let [alice, bob, eve] = people();
+    // One lies in wait for anybody, others for whoever takes one of the first places.
+    let mut lying: Vec<_> = vec![seated(&relay, 2, &eve, &[])];
+    let places: Vec<PublicKey> = (1..100).map(|number| place_key(&number.to_string()).public()).collect();
+    lying.extend(places.chunks(8).map(|places| seated(&relay, 2, &eve, places)));
+    assert!(lying.iter().all(|(_, said)| *said == b'.'));
+    let (code, invited) = inviting(Place::Relay(relay.address.clone()), alice.clone());
+    let code = code.recv_timeout(Duration::from_secs(20)).expect("a code that nobody waits for");
+    // Who has the number alone comes to the place and leaves.
+    let place = place_key(code.split('-').next().unwrap());
+    let (mut stranger, said) = seated(&relay, 2, &eve, &[place.public()]);
+    assert_eq!(said, b'2');
+    stranger.write_all(b"tacit invite 1\r\n").unwrap();
+    drop(stranger);
+    let patience = Patience { wait: Some(Duration::from_secs(30)), ..Patience::default() };
+    let joined =
+        join(&Place::Relay(relay.address.clone()), &code.parse().unwrap(), &bob, "", &patience).unwrap();
+    assert_eq!(joined.key, alice.public());
+    assert_eq!(invited.join().unwrap().unwrap().key, bob.public());
+}
+
+#[test]
+fn who_greets_at_a_port_and_leaves_has_guessed_nothing() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::Port(free.local_addr().unwrap().to_string());
+    drop(free);
+    let [alice, bob] = people();
+    let (code, invited) = inviting(place.clone(), alice.clone());
+    let code = code.recv_timeout(Duration::from_secs(20)).expect("a code");
+    let Place::Port(address) = &place else { panic!("a port") };
+    for point in [vec![], vec![b'B'; 33], vec![7; 40]] {
+        let mut stranger = TcpStream::connect(address).unwrap();
+        stranger.write_all(&[b"tacit invite 1\r\n".as_slice(), &point].concat()).unwrap();
+    }
+    let patience = Patience { wait: Some(Duration::from_secs(30)), ..Patience::default() };
+    let joined = join(&place, &code.parse().unwrap(), &bob, "", &patience).unwrap();
+    assert_eq!(joined.key, alice.public());
+    assert_eq!(invited.join().unwrap().unwrap().key, bob.public());
 }
