@@ -47,6 +47,8 @@ const PLACES_AT_FIRST: u64 = 100;
 const PLACES_AT_MOST: u64 = 1_000_000;
 /// Places that are tried until one is free.
 const DRAWS: usize = 16;
+/// Pause before a place that is taken is asked for again.
+const PLACE_AGAIN: Duration = Duration::from_secs(2);
 /// How long to wait for the other unless said otherwise.
 const WAIT: Duration = Duration::from_secs(600);
 
@@ -174,15 +176,11 @@ pub fn invite(
     let end = patience.end();
     loop {
         let (code, mut stream) = match &mut door {
+            Door::Relay(relay, Some(code)) => (code.clone(), wait_again(relay, code, patience, end)?),
             Door::Relay(relay, told) => {
-                let (code, stream) = match told.take() {
-                    None => wait_at_relay(relay, patience, end, &mut tell)?,
-                    Some(code) => {
-                        let stream = at_place(relay, &code, patience, end, &mut || ());
-                        (code, stream.map_err(|error| without_place(relay, error))?)
-                    }
-                };
+                let (code, stream) = wait_at_relay(relay, patience, end, &mut tell)?;
                 *told = Some(code.clone());
+                let Some(stream) = stream else { continue };
                 (code, stream)
             }
             Door::Port(address, socket, code) => {
@@ -192,17 +190,6 @@ pub fn invite(
         if let Tried::Key(introduced) = exchange(&mut stream, &code, identity, comment, true)? {
             return Ok(introduced);
         }
-    }
-}
-
-/// The place of a code that was told can only have gone to somebody who knows its number.
-fn without_place(relay: &str, error: Error) -> Error {
-    match error {
-        Error::AddressInUse { .. } => {
-            let reason = "somebody else waits in the place of the code; make a new one and tell it again";
-            Error::Unreachable { address: relay.to_owned(), after: Duration::ZERO, reason: reason.to_owned() }
-        }
-        error => error,
     }
 }
 
@@ -231,26 +218,37 @@ fn wait_at_port(address: &str, socket: &TcpListener, patience: &Patience, end: I
     }
 }
 
-/// Waits alone at the place of the code for whoever wants to meet it there.
-fn at_place(
-    relay: &str,
-    code: &Code,
-    patience: &Patience,
-    end: Instant,
-    seated: &mut dyn FnMut(),
-) -> Result<TcpStream> {
+/// The relay as the place of the code is waited at there.
+fn place_of(code: &Code, relay: &str, patience: &Patience) -> Result<Relay> {
     let tls = Tls::one_of(&place_key(code.place)?, BTreeSet::new())?;
-    let relay = Relay::new(relay, &patience.options(relay, tls))?;
-    Ok(relay.meet_once(Part::Alone, end, seated)?.0)
+    Relay::new(relay, &patience.options(relay, tls))
 }
 
-/// Draws a code whose place at the relay is free, tells it, and waits there.
+/// Waits alone at the place of a code that was told; a call that fails is made again.
+fn wait_again(relay: &str, code: &Code, patience: &Patience, end: Instant) -> Result<TcpStream> {
+    let place = place_of(code, relay, patience)?;
+    loop {
+        match place.meet(Part::Alone, Some(end), &mut |_| ()) {
+            // Where our last call was cut off, the relay takes a while to know that it is gone.
+            Err(Error::AddressInUse { .. }) if left(end) > PLACE_AGAIN => std::thread::sleep(PLACE_AGAIN),
+            Err(Error::AddressInUse { address }) => {
+                let reason = "somebody else waits in the place of the code: make a new one";
+                let after = patience.wait.unwrap_or(WAIT);
+                return Err(Error::Unreachable { address, after, reason: reason.to_owned() });
+            }
+            met => return Ok(met?.0),
+        }
+    }
+}
+
+/// Draws a code whose place at the relay is free, tells it, and waits there; without a connection where the
+/// relay was lost after that.
 fn wait_at_relay(
     relay: &str,
     patience: &Patience,
     end: Instant,
     tell: &mut dyn FnMut(&Code),
-) -> Result<(Code, TcpStream)> {
+) -> Result<(Code, Option<TcpStream>)> {
     let mut among = PLACES_AT_FIRST;
     for _ in 0..DRAWS {
         let mut random = [0; 8];
@@ -262,10 +260,11 @@ fn wait_at_relay(
                 tell(&code);
             }
         };
-        match at_place(relay, &code, patience, end, seated) {
-            Ok(stream) if told => return Ok((code, stream)),
+        match place_of(&code, relay, patience)?.meet_once(Part::Alone, end, seated) {
+            Ok((stream, _)) if told => return Ok((code, Some(stream))),
             // Somebody waits there already, or lies in wait: nobody can want a code that nobody was told.
             Ok(_) | Err(Error::AddressInUse { .. }) => among = (among * 10).min(PLACES_AT_MOST),
+            Err(_) if told && !left(end).is_zero() => return Ok((code, None)),
             Err(error) => return Err(error),
         }
     }

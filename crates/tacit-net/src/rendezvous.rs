@@ -281,8 +281,9 @@ impl Relay {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 // Most are faults of the connection at hand, or files run short for a moment.
                 Err(error) => {
+                    let short = rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::MFILE);
                     let mut state = self.house.lock();
-                    failures = if state.make_room() { 0 } else { failures + 1 };
+                    failures = if short && state.make_room() { 0 } else { failures + 1 };
                     if failures >= FAILURES && state.speaking.is_empty() {
                         return Err(Error::Io(error));
                     }

@@ -502,6 +502,8 @@ fn waiting_ends_when_it_is_cancelled_and_when_the_relay_comes_back_it_goes_on() 
     let address = relay.address.clone();
     let a = options(&address, &alice, bob.public());
     let first = spawn(move || talk(meet(&a).unwrap(), 1));
+    let (code, invited) = inviting(Place::Relay(address.clone()), alice.clone());
+    let code = code.recv_timeout(Duration::from_secs(20)).expect("a code");
     sleep(Duration::from_millis(300));
     drop(relay);
     sleep(Duration::from_millis(700));
@@ -518,6 +520,10 @@ fn waiting_ends_when_it_is_cancelled_and_when_the_relay_comes_back_it_goes_on() 
     let b = options(&address, &bob, alice.public());
     assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
     first.join().unwrap();
+    let patience = Patience { wait: Some(Duration::from_secs(30)), ..Patience::default() };
+    let joined = join(&Place::Relay(address), &code.parse().unwrap(), &bob, "", &patience).unwrap();
+    assert_eq!(joined.key, alice.public());
+    assert_eq!(invited.join().unwrap().unwrap().key, bob.public());
     again.cancel();
 }
 
