@@ -244,6 +244,8 @@ impl Explained<'_> {
             Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("another key") => {
                 "is --peer the right file?"
             }
+            // Of a relay the reason itself says what to do.
+            Error::Net(net::Error::Unreachable { reason, .. }) if reason.contains("relay") => return None,
             Error::Net(net::Error::Unreachable { .. }) => "is the peer started with --listen?",
             Error::Ot(error) => match PoolError::of(error) {
                 Some(PoolError::Position { ours, theirs }) => {

@@ -132,6 +132,10 @@ impl Common {
             let (_, public) = super::keygen::make(&self.identity, &self.comment)?;
             context.note(&format!("note: made {} and {}", name(&self.identity), name(&public)));
         }
+        // Made and removed again: a code is spent before the key of the partner is there to be written.
+        let unwritable = |error: std::io::Error| Error::Input(format!("{}: {error}", name(&self.out)));
+        std::fs::OpenOptions::new().write(true).create_new(true).open(&self.out).map_err(unwritable)?;
+        std::fs::remove_file(&self.out).map_err(unwritable)?;
         let wait = Some(Duration::from_secs(60 * self.minutes));
         let patience = Patience { wait, proxy: self.proxy.clone(), ..Patience::default() };
         Ok((Identity::load(&self.identity)?, patience))

@@ -2,10 +2,11 @@
 
 use crate::cli::Context;
 use serde_json::json;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use tacit::net::rendezvous::{Bounds, Event, Relay};
-use tacit::net::{Cancel, PublicKey};
+use tacit::net::{Cancel, PublicKeys};
 use tacit::{Error, Result};
 
 const AFTER: &str = "\
@@ -42,8 +43,9 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
-    let keys =
-        args.allow.iter().map(|file| PublicKey::load(file)).collect::<std::result::Result<Vec<_>, _>>()?;
+    let files = args.allow.iter().map(|file| PublicKeys::load(file));
+    let files = files.collect::<std::result::Result<Vec<_>, _>>()?;
+    let keys: Vec<_> = files.iter().flat_map(PublicKeys::accepted_keys).collect();
     let bounds = Bounds {
         pairs: args.pairs.into(),
         bytes: args.gigabytes * 1_000_000_000,
@@ -53,24 +55,29 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     };
     let relay = Relay::bind(&args.listen, bounds, &keys, Cancel::default(), told)?;
     let address = relay.local_addr()?.to_string();
-    let whom = if keys.is_empty() { "anybody".to_owned() } else { format!("{} keys", keys.len()) };
+    let whom = if files.is_empty() { "anybody".to_owned() } else { format!("{} keys", files.len()) };
     let text = format!("relay: both sides find it at {address}; it serves {whom}");
-    context.result(&json!({ "name": "relay", "listen": address, "keys": keys.len() }), &text)?;
+    context.result(&json!({ "name": "relay", "listen": address, "keys": files.len() }), &text)?;
     relay.serve().map_err(Error::from)
 }
 
 /// A line for what happened; strangers when their number has doubled.
 fn told(event: &Event) {
     match event {
-        Event::Met([one, two]) => eprintln!("relay: {one} and {two} have met"),
+        Event::Met([one, two]) => say(&format!("relay: {one} and {two} have met")),
         Event::Parted([one, two], bytes, time, why) => {
             let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
             let (seconds, bytes) = (time.as_secs(), *bytes);
-            eprintln!("relay: {one} and {two} have parted after {bytes} bytes and {seconds} s{why}");
+            say(&format!("relay: {one} and {two} have parted after {bytes} bytes and {seconds} s{why}"));
         }
         Event::TurnedAway(from, why, count) if count.is_power_of_two() => {
-            eprintln!("relay: {from} was turned away ({count} so far): {why}");
+            say(&format!("relay: {from} was turned away ({count} so far): {why}"));
         }
         _ => {}
     }
+}
+
+/// A line on standard error; a disk that is full ends no relay.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
