@@ -7,22 +7,15 @@ A run must end with exit code 4 and no result, or with a right one: transfers wh
 are among the true ones. Ends with `N passed, N failed`.
 """
 
-import os
 import random
-import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-try:
-    import numpy as np
-except ImportError:
-    venv = Path(os.environ.get("TACIT_TEST_PYTHON", ROOT / ".venv" / "bin" / "python"))
-    if not venv.exists() or venv == Path(sys.executable):
-        print("numpy is missing: `make venv` installs it\n0 passed, 1 failed")
-        sys.exit(1)
-    sys.exit(subprocess.run([venv, __file__, *sys.argv[1:]]).returncode)
+import with_numpy
+
+with_numpy.ensure()
+
+import numpy as np  # noqa: E402
 
 import blocks as B  # noqa: E402
 import command  # noqa: E402

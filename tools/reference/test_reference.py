@@ -6,23 +6,14 @@
 The command is `TACIT`, or target/debug/tacit; numpy comes from `make venv`. Ends with `N passed, N failed`.
 """
 
-import os
-import subprocess
 import sys
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-try:
-    import numpy  # noqa: F401
-except ImportError:
-    venv = os.environ.get("TACIT_TEST_PYTHON", ROOT / ".venv" / "bin" / "python")
-    if not Path(venv).exists() or Path(venv) == Path(sys.executable):
-        print("numpy is missing: `make venv` installs it\n0 passed, 1 failed")
-        sys.exit(1)
-    sys.exit(subprocess.run([venv, __file__, *sys.argv[1:]]).returncode)
+import with_numpy
+
+with_numpy.ensure()
 
 import cheaters  # noqa: E402
 import command  # noqa: E402

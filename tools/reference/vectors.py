@@ -245,16 +245,15 @@ RUNS = {
 }
 
 
-def main():
-    out = {
+def everything():
+    return {
         "seeds": {"first party": SEEDS[1].hex(), "second party": SEEDS[2].hex()},
         "circuit": CIRCUIT.splitlines(),
         "primitives": primitives(),
         "base ot": base(),
         "runs": {name: run() for name, run in RUNS.items()},
     }
-    print(json.dumps(out, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(everything(), indent=1, ensure_ascii=False))

@@ -474,7 +474,8 @@ fn has(available: Available, bytes: usize) -> bool {
 fn room<T>(all: &mut Vec<T>, available: Available) -> Option<()> {
     let fits = |more: &usize| has(available, more * size_of::<T>());
     let steps = [1, 4, 16].map(|part| all.capacity().max(1024) / part);
-    steps.into_iter().filter(fits).find_map(|more| all.try_reserve_exact(more).ok())
+    let free = all.capacity() - all.len();
+    steps.into_iter().filter(fits).find_map(|more| all.try_reserve_exact(free + more).ok())
 }
 
 /// A second reading of rows whose keys are known.
@@ -534,6 +535,18 @@ mod tests {
         assert_eq!(fill(|| Some(1 << 40), 1 << 21), None);
         let said = full.to_string();
         assert!(said.contains("memory") && said.lines().count() == 1, "{said}");
+    }
+
+    /// More rows at once than are free: room is made until they fit.
+    #[test]
+    fn many_rows_at_once_find_room() {
+        let elements: Vec<_> =
+            (0..5000u32).map(|at| Some([at.to_le_bytes(); 8].as_flattened().try_into().unwrap())).collect();
+        let mut keys = KeySet::default();
+        for count in [1100, 5000] {
+            keys.push_all(&elements[..count]).unwrap();
+        }
+        assert_eq!((keys.rows(), keys.elements().len()), (6100, 5000));
     }
 
     /// Two releases that differ in one table alone may see two keys as equal and as different: they must not
