@@ -16,13 +16,15 @@
 
 mod rows;
 
-use crate::behind::Behind;
+use crate::behind::{Behind, beside};
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
+use crate::kept::Kept;
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use rows::{Marks, Rows};
 use std::io::{BufRead, Write};
@@ -31,6 +33,8 @@ use std::sync::Arc;
 
 /// Rows of a batch of columns.
 const BATCH: usize = 1 << 16;
+/// The same, of what is kept to be read again.
+const ROWS_KEPT: usize = 8192;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -100,6 +104,18 @@ pub struct Options {
     pub empty_keys: EmptyKeys,
     /// How long a row may be.
     pub max_row: MaxRow,
+    /// What happens to cells of a workbook that hold an error.
+    pub error_cells: ErrorCells,
+}
+
+/// What happens to cells of a workbook that hold an error, such as `#N/A`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ErrorCells {
+    /// They are an error, which names the cell.
+    #[default]
+    Refuse,
+    /// They count as empty, and are counted.
+    Null,
 }
 
 /// Bytes of a row, at most: as it is written in a CSV file, of its cells in a file of columns. Memory holds a few
@@ -329,6 +345,42 @@ impl Source {
         Ok(contents)
     }
 
+    /// The table as an Arrow file, in which an empty cell is a null.
+    pub(crate) fn as_columns(&self) -> Result<Input> {
+        let path = self.path();
+        let unkept = |error: &dyn std::fmt::Display| Error::Unreadable {
+            path: path.to_owned(),
+            source: std::io::Error::other(format!("in {}: {error}", std::env::temp_dir().display())),
+        };
+        let (schema, places) = (self.schema(), (0..self.header.len()).collect::<Vec<_>>());
+        let mut columns: Vec<LargeStringBuilder> = places.iter().map(|_| LargeStringBuilder::new()).collect();
+        let kept = Kept::new().map_err(|error| unkept(&error))?;
+        let mut writer = FileWriter::try_new(kept, &schema).map_err(|error| unkept(&error))?;
+        let mut flush = |columns: &mut Vec<LargeStringBuilder>| {
+            let arrays = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+            let batch = RecordBatch::try_new(schema.clone(), arrays);
+            batch.and_then(|batch| writer.write(&batch)).map_err(|error| unkept(&error))
+        };
+        let mut waiting = 0;
+        self.read_columns(&places, |_, cells| {
+            for (column, cell) in columns.iter_mut().zip(cells) {
+                column.append_option((!cell.is_empty()).then_some(cell));
+            }
+            waiting += 1;
+            if waiting == ROWS_KEPT {
+                waiting = 0;
+                flush(&mut columns)?;
+            }
+            Ok::<_, Error>(())
+        })?;
+        if waiting > 0 {
+            flush(&mut columns)?;
+        }
+        let mut kept = writer.into_inner().map_err(|error| unkept(&error))?;
+        kept.flush().map_err(|error| unkept(&error))?;
+        Ok(Input::kept(path, kept, self.input.digest()?, 0))
+    }
+
     /// The table's columns, all of text.
     pub(crate) fn schema(&self) -> SchemaRef {
         let field = |name| Field::new(name, DataType::LargeUtf8, true);
@@ -447,7 +499,8 @@ impl Source {
             match names {
                 [] => writer.write(first.written())?,
                 names => {
-                    let named = writer.extended(first.written(), names.iter().map(|name| Some(name.as_str())))?;
+                    let named =
+                        writer.extended(first.written(), names.iter().map(|name| Some(name.as_str())))?;
                     if named > 0 {
                         return Err(no_room(writer.target, "the names of the peer's columns"));
                     }
@@ -552,23 +605,8 @@ impl Source {
 
 /// That a file as this one is written has no room for what comes behind its columns.
 fn no_room(target: &Path, what: &'static str) -> Error {
-    let remedy = "name it .parquet or .arrow, or let --unfit null leave such cells empty";
+    let remedy = "name it .parquet or .arrow, or leave such cells empty";
     Error::NoRoom { path: target.to_owned(), what, remedy }
-}
-
-/// The `names`, each with a number behind it where a column in front of it is called so.
-pub(crate) fn beside<'a>(columns: impl Iterator<Item = &'a str> + Clone, names: &[&str]) -> Vec<String> {
-    let mut header: Vec<String> = Vec::new();
-    for name in names {
-        let numbered = (2..).map(|n| format!("{name}_{n}"));
-        let mut names = std::iter::once((*name).to_owned()).chain(numbered);
-        let taken = |name: &str| {
-            columns.clone().any(|taken| taken.trim() == name) || header.iter().any(|taken| taken == name)
-        };
-        let free = names.find(|name| !taken(name));
-        header.extend(free);
-    }
-    header
 }
 
 /// What a table held when it was read: the number of its rows, and a digest to know them again.
@@ -752,4 +790,3 @@ impl Form {
         line.push(quote);
     }
 }
-

@@ -5,8 +5,7 @@
 //! ([`values`]). A null is nothing. A column of cells that cannot be so is refused before any
 //! is read.
 
-use crate::columnar::Source;
-use crate::convert;
+use crate::columnar::{self, Source};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::kept::NUMERIC;
 use crate::records::KeySet;
@@ -31,7 +30,7 @@ impl Purpose {
     /// What to do about a column of this type; `None` if its cells can be given so.
     fn refuses(self, data: &DataType) -> Option<&'static str> {
         match (self, data) {
-            (Purpose::Shown, _) => convert::without_text(data).map(|_| "make text of it"),
+            (Purpose::Shown, _) => columnar::without_text(data).map(|_| "make text of it"),
             (Purpose::Value, _) => values::refused(data, Form::Plain),
             (Purpose::Number, DataType::Dictionary(_, of)) => self.refuses(of),
             (Purpose::Number, DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
@@ -76,7 +75,7 @@ pub(crate) fn each<E: From<Error>>(
         let arrays: Option<Vec<&ArrayRef>> = arrays.collect();
         let arrays = arrays.ok_or_else(|| source.changed())?;
         let plain = |(column, &at): (&ArrayRef, &usize)| {
-            let plain = guarded(|| convert::plain(column, source.schema().field(at)));
+            let plain = guarded(|| columnar::plain(column, source.schema().field(at)));
             plain.map_err(|_| source.textless(at, column, row))
         };
         let plain: Vec<ArrayRef> = arrays.into_iter().zip(&places).map(plain).collect::<Result<_>>()?;
@@ -103,8 +102,8 @@ pub(crate) fn each<E: From<Error>>(
             {
                 text.clear();
                 *there = guarded(|| given.read(at, text)).map_err(|what| {
-                    let column = shown(column);
-                    Error::Cell { path: path(), place, column, what }
+                    let (column, (path, place)) = (shown(column), source.place(row));
+                    Error::Cell { path, place, column, what }
                 })? && !source.is_null(text);
             }
             let cells: Vec<Option<&str>> =

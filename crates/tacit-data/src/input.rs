@@ -6,11 +6,11 @@
 //! what it said. An object in a store is read again, and is refused if it changed. Gzip and zstd are known by
 //! their first bytes, whatever the file is called.
 
-use crate::database;
 use crate::fault::{Error, Result, gave_up};
 use crate::kept::{Kept, mask};
 use crate::object::Object;
 use crate::place::{self, Place as Lead};
+use crate::{adbc, database, web};
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::{File, Metadata};
@@ -111,8 +111,10 @@ pub struct Input {
     packing: Packing,
     bytes: u64,
     done: Arc<AtomicU64>,
-    /// Of what a database answered, in place of the bytes that we keep.
+    /// Of what a database answered or a workbook holds, in place of the bytes that we keep.
     answer: Option<[u8; 32]>,
+    /// Cells that hold errors and count as empty.
+    emptied: u64,
 }
 
 enum Place {
@@ -131,14 +133,20 @@ impl Input {
             bytes,
             done: Arc::default(),
             answer,
+            emptied: 0,
         };
         let mut input = match Lead::of(path).map_err(|what| Error::address(path, what))? {
-            Lead::Query => {
+            lead @ (Lead::Query | Lead::Driver) => {
                 let shown = place::shown(path);
                 let failed = |panicked: Panicked| Error::Remote { path: shown, what: gave_up(&panicked) };
-                let (kept, answer) = fenced(|| database::read(path)).map_err(failed)??;
+                let read = if lead == Lead::Query { database::read } else { adbc::read };
+                let (kept, answer) = fenced(|| read(path)).map_err(failed)??;
+                return Ok(Input::kept(&place::shown(path), kept, answer, 0));
+            }
+            Lead::Web => {
+                let kept = web::read(path)?;
                 let bytes = kept.bytes();
-                return Ok(of(place::shown(path), Place::Kept(kept), bytes, Some(answer)));
+                of(place::shown(path), Place::Kept(kept), bytes, None)
             }
             Lead::Object { .. } => {
                 let object = Object::open(path)?;
@@ -153,6 +161,27 @@ impl Input {
         let packing = Packing::of(input.reader()?.fill_buf().map_err(|error| input.unreadable(error))?);
         input.packing = packing;
         Ok(input)
+    }
+
+    /// A table that was read already and is kept as an Arrow file; `digest` is of what was read, and `emptied`
+    /// cells of it held errors.
+    pub(crate) fn kept(path: &Path, kept: Kept, digest: [u8; 32], emptied: u64) -> Self {
+        let bytes = kept.bytes();
+        let (packing, done) = (Packing::Plain, Arc::default());
+        Input {
+            path: path.to_owned(),
+            place: Place::Kept(kept),
+            packing,
+            bytes,
+            done,
+            answer: Some(digest),
+            emptied,
+        }
+    }
+
+    /// How many cells held errors and count as empty.
+    pub(crate) fn emptied(&self) -> u64 {
+        self.emptied
     }
 
     fn local(path: &Path) -> Result<(Place, u64)> {
@@ -182,7 +211,8 @@ impl Input {
         &self.path
     }
 
-    /// Whether it is what a database answered, which has no format of its own.
+    /// Whether it is what a database answered, a workbook, or CSV that was read already: what goes out as CSV
+    /// unless its name says otherwise.
     pub(crate) fn is_answer(&self) -> bool {
         self.answer.is_some()
     }

@@ -113,7 +113,8 @@ pub(crate) fn csv_to_columns(
     let mut own: Vec<_> = source.columns().map(|_| LargeStringBuilder::new()).collect();
     let mut more = builders(behind);
     let mut flush = |own: &mut [LargeStringBuilder], more: &mut [LargeStringBuilder]| {
-        let mut columns: Vec<_> = own.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+        let mut columns: Vec<_> =
+            own.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
         columns.extend(finished(behind, more).map_err(|error| unwritable(target, &error))?);
         let batch = RecordBatch::try_new(schema.clone(), columns);
         writer.write(&batch.map_err(|error| unwritable(target, &error))?)

@@ -7,14 +7,14 @@ use crate::convert;
 use crate::csv::{self, Options};
 use crate::fault::{Error, Place, Result};
 use crate::give::{self, Purpose};
-use crate::input::Input;
 use crate::join;
 use crate::keys::Tally;
+use crate::opened::{self, Opened};
 use crate::records::{Element, KeySet, KeySpec};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// A table whose columns are known and whose key columns are there.
@@ -29,14 +29,33 @@ impl Source {
     /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)),
     /// and finds the key's columns. How fields are separated and enclosed holds for CSV alone.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
-        let input = Input::open(path)?;
-        Ok(match columnar::format_of(&input)? {
-            Some(format) => {
-                let source = columnar::Source::from_input(input, format, spec, &options)?;
-                Source::Columns(Box::new(source))
-            }
-            None => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),
+        Self::open_all(&[path.to_owned()], spec, options)
+    }
+
+    /// Opens several tables as one, in their order: files, folders and patterns of files, and addresses. They have
+    /// the same columns, which are found by their names.
+    pub fn open_all(paths: &[PathBuf], spec: KeySpec, options: Options) -> Result<Self> {
+        Ok(match opened::open(paths, &options)? {
+            Opened::Columns(source) => Source::Columns(Box::new(source.keyed(spec)?)),
+            Opened::Csv(input) => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),
         })
+    }
+
+    /// The file and the place in it of a row that stands at `place` of the table.
+    pub fn located(&self, place: Place) -> (PathBuf, Place) {
+        match (self, place) {
+            (Source::Columns(source), Place::Row(row)) => source.place(row),
+            (Source::Columns(source), place) => (source.path().to_owned(), place),
+            (Source::Csv(source), place) => (source.path().to_owned(), place),
+        }
+    }
+
+    /// How many cells of a workbook held errors, and count as empty.
+    pub fn error_cells(&self) -> u64 {
+        match self {
+            Source::Csv(_) => 0,
+            Source::Columns(source) => source.error_cells(),
+        }
     }
 
     /// Whether rows of this table can go to a file of this name, by the types of their columns: CSV cannot
@@ -54,6 +73,9 @@ impl Source {
         match self {
             Source::Columns(source) => convert::prove(source, target),
             // Its keys cannot be read without all of its rows, and text goes everywhere.
+            Source::Csv(source) if Format::by_name(target) == Some(Format::Excel) => {
+                convert::prove_workbook(source, target)
+            }
             Source::Csv(_) => Ok(()),
         }
     }
@@ -94,7 +116,7 @@ impl Source {
     pub fn digest(&self) -> Result<[u8; 32]> {
         match self {
             Source::Csv(source) => source.input().digest(),
-            Source::Columns(source) => source.input().digest(),
+            Source::Columns(source) => source.digest(),
         }
     }
 
@@ -201,7 +223,7 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
         let emptied = std::cell::Cell::new(0);
-        let behind = Behind { names, prefix, rows: &rows, is_left: false, emptied: &emptied };
+        let behind = Behind::new(names, prefix, &rows, &emptied, target);
         self.write_with(keys, &behind, target, output)
     }
 
@@ -218,7 +240,7 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
         let emptied = std::cell::Cell::new(0);
-        let behind = Behind { names, prefix, rows: &rows, is_left: true, emptied: &emptied };
+        let behind = Behind { is_left: true, ..Behind::new(names, prefix, &rows, &emptied, target) };
         self.write_with(keys, &behind, target, output)
     }
 
@@ -245,7 +267,7 @@ impl Source {
     ) -> Result<u64> {
         let (mut again, found, emptied) = (Passing::default(), [Vec::new()], std::cell::Cell::new(0));
         let rows = |_| &found[..];
-        let behind = Behind { names: &[], prefix: "", rows: &rows, is_left: true, emptied: &emptied };
+        let behind = Behind { is_left: true, ..Behind::new(&[], "", &rows, &emptied, target) };
         let element = |row: u64, element: Option<&Element>| {
             again.add(element);
             Ok(wanted(row).then_some(0))
@@ -317,6 +339,11 @@ impl Source {
             Source::Columns(source) => source.changed(),
         }
     }
+}
+
+/// A digest of the table at this name, as [`Source::digest`] has it.
+pub fn digest_of(path: &Path) -> Result<[u8; 32]> {
+    opened::digest(path)
 }
 
 /// What one reading of a table's keys told.

@@ -7,12 +7,13 @@
 //!
 //! Results come with a type. A file of columns holds them as such; in a CSV file they are text.
 
+use crate::behind::beside;
 use crate::columnar::{self, Format, Origin, Texts, Writer, is_key, is_moment};
 use crate::convert::{self, Lines};
-use crate::csv::{self, Contents, Options, beside};
+use crate::csv::{self, Contents, Options};
 use crate::fault::{Error, Place, Result, guarded};
-use crate::input::Input;
 use crate::keys::{KeyType, Reason, plain};
+use crate::opened::{self, Opened};
 use crate::records::Normalisation;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
@@ -221,11 +222,19 @@ enum Inner {
 impl Table {
     /// Opens the table at `path`, `-` being standard input. `options` hold for CSV alone.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
-        let input = Input::open(path)?;
-        Ok(Table(match columnar::format_of(&input)? {
-            Some(format) => Inner::Columns(Box::new(columnar::Source::without_key(input, format, &options)?)),
-            None => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
+        Ok(Table(match opened::open(&[path.to_owned()], &options)? {
+            Opened::Columns(source) => Inner::Columns(source),
+            Opened::Csv(input) => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
         }))
+    }
+
+    /// The file and the place in it of a row that stands at `place` of the table.
+    pub fn located(&self, place: Place) -> (PathBuf, Place) {
+        match (&self.0, place) {
+            (Inner::Columns(source), Place::Row(row)) => source.place(row),
+            (Inner::Columns(source), place) => (source.path().to_owned(), place),
+            (Inner::Csv(source), place) => (source.path().to_owned(), place),
+        }
     }
 
     /// Takes cells that are one of these words as empty.
@@ -327,7 +336,7 @@ impl Table {
                             let is_there = guarded(|| cells.read(column.form, row, text))
                                 .map_err(|w| self.fault(place, column, w))?;
                             if !is_there || source.is_null(text) {
-                                let (path, column) = (source.path().to_owned(), column.shown.clone());
+                                let ((path, place), column) = (self.located(place), column.shown.clone());
                                 return Err(Error::NoValue { path, place, column }.into());
                             }
                         }
@@ -342,11 +351,8 @@ impl Table {
     }
 
     fn fault(&self, place: Place, column: &Wanted, what: String) -> Error {
-        let path = match &self.0 {
-            Inner::Csv(source) => source.path(),
-            Inner::Columns(source) => source.path(),
-        };
-        Error::Cell { path: path.to_owned(), place, column: column.shown.clone(), what }
+        let (path, place) = self.located(place);
+        Error::Cell { path, place, column: column.shown.clone(), what }
     }
 
     /// Whether a file called `target` holds results as text: CSV, by its name or else by this table's format.
@@ -368,6 +374,9 @@ impl Table {
     pub fn prove(&self, target: &Path) -> Result<()> {
         match &self.0 {
             Inner::Columns(source) => convert::prove(source, target),
+            Inner::Csv(source) if Format::by_name(target) == Some(Format::Excel) => {
+                convert::prove_workbook(source, target)
+            }
             Inner::Csv(_) => Ok(()),
         }
     }

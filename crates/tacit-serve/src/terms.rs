@@ -373,7 +373,8 @@ impl Offer {
         let gives = |who: &str, columns: &[String], bytes: Option<u64>| {
             let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();
             let width = bytes.map_or_else(String::new, |bytes| format!(", up to {bytes} bytes for each key"));
-            (!names.is_empty()).then(|| format!("columns of {who} in the result: {}{width}", names.join(", ")))
+            (!names.is_empty())
+                .then(|| format!("columns of {who} in the result: {}{width}", names.join(", ")))
         };
         lines.extend(gives(&service, &self.service_gives, self.service_bytes_a_key));
         lines.extend(gives(&client, &self.client_gives, self.client_bytes_a_key));

@@ -1,6 +1,6 @@
 //! How a table is read: the options that every subcommand with a table has.
 
-use tacit::data::csv::{Delimiter, EmptyKeys, Header, MaxRow, Options, Quote};
+use tacit::data::csv::{Delimiter, EmptyKeys, ErrorCells, Header, MaxRow, Options, Quote};
 
 /// How our table is written.
 #[derive(clap::Args, Clone, Copy)]
@@ -24,6 +24,18 @@ pub(crate) struct Dialect {
     /// far more than it holds
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65536))]
     max_row: u64,
+    /// What happens to cells of a workbook that hold an error, such as #N/A
+    #[arg(long, value_enum, default_value = "refuse")]
+    error_cells: Errors,
+}
+
+/// `--error-cells`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Errors {
+    /// The table is refused, with the cell's place
+    Refuse,
+    /// They count as empty, and a note says how many there are
+    Null,
 }
 
 impl Dialect {
@@ -36,6 +48,10 @@ impl Dialect {
             header: if self.no_header { Header::None } else { Header::Names },
             empty_keys: if self.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip },
             max_row: MaxRow::new(self.max_row << 20),
+            error_cells: match self.error_cells {
+                Errors::Refuse => ErrorCells::Refuse,
+                Errors::Null => ErrorCells::Null,
+            },
         }
     }
 }

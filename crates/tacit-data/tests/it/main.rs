@@ -3,7 +3,9 @@
 mod columns;
 mod damaged;
 mod dialects;
+mod excel;
 mod faithful;
 mod keys;
 mod records;
+mod several;
 mod values;

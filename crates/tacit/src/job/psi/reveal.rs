@@ -12,8 +12,8 @@ use tacit_psi::vole_psi::circuit::{self, Of};
 pub use tacit_psi::vole_psi::circuit::{Aggregate, Column};
 use tacit_psi::vole_psi::payload::Collected;
 pub use tacit_psi::vole_psi::payload::Gained;
-use tacit_psi::vole_psi::payload::Side;
 pub(super) use tacit_psi::vole_psi::payload::Received;
+use tacit_psi::vole_psi::payload::Side;
 pub use tacit_psi::vole_psi::payload::{Duplicates, Match, Table};
 
 /// What of the intersection is revealed to those who get a result.

@@ -1,0 +1,143 @@
+//! What the names of a table lead to: files, folders and patterns of them, and several as one table.
+
+use crate::columnar::{self, Format};
+use crate::csv::{self, Options};
+use crate::excel;
+use crate::fault::{Error, Result};
+use crate::input::{Input, Packing};
+use crate::place;
+use std::path::{Path, PathBuf};
+
+/// A table whose columns are to be looked at.
+pub(crate) enum Opened {
+    /// In rows.
+    Csv(Input),
+    /// In columns.
+    Columns(Box<columnar::Source>),
+}
+
+/// Opens the table at these names; several files are one table, in their order.
+pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Result<Opened> {
+    let files = listed(paths)?;
+    if let [one] = files.as_slice() {
+        return single(one, options);
+    }
+    let mut sources = Vec::new();
+    for file in &files {
+        sources.push(match single(file, options)? {
+            Opened::Columns(source) => *source,
+            Opened::Csv(input) => {
+                let kept = csv::Source::from_input(input, *options)?.as_columns()?;
+                columnar::Source::without_key(kept, Format::ArrowFile, options)?
+            }
+        });
+    }
+    Ok(Opened::Columns(Box::new(columnar::Source::joined(sources)?)))
+}
+
+fn single(path: &Path, options: &Options) -> Result<Opened> {
+    let (file, part) = place::sheet(path);
+    let input = Input::open(if place::is_remote(path) { path } else { file })?;
+    if let Some(kept) = of_workbook(&input, part, options)? {
+        return Ok(Opened::Columns(Box::new(columnar::Source::without_key(
+            kept,
+            Format::ArrowFile,
+            options,
+        )?)));
+    }
+    if part.is_some() {
+        return Err(Error::address(path, "what is behind the # names a sheet, and the file is no workbook"));
+    }
+    Ok(match columnar::format_of(&input)? {
+        Some(format) => Opened::Columns(Box::new(columnar::Source::without_key(input, format, options)?)),
+        None => Opened::Csv(input),
+    })
+}
+
+/// A digest of what is at this name, as a table that was opened has it.
+pub(crate) fn digest(path: &Path) -> Result<[u8; 32]> {
+    let files = listed(&[path.to_owned()])?;
+    let of = |path: &PathBuf| {
+        let (file, _) = place::sheet(path);
+        Input::open(if place::is_remote(path) { path } else { file })?.digest()
+    };
+    match files.as_slice() {
+        [one] => of(one),
+        several => columnar::digest_of_all(&several.iter().map(of).collect::<Result<Vec<_>>>()?),
+    }
+}
+
+/// The table in a workbook, as an Arrow file; nothing if the input is none.
+fn of_workbook(input: &Input, part: Option<&str>, options: &Options) -> Result<Option<Input>> {
+    if input.packing() != Packing::Plain || input.is_answer() {
+        return Ok(None);
+    }
+    let start = input.reader()?.fill_buf().map_err(|error| input.unreadable(error))?.to_vec();
+    let Some(kind) = excel::Kind::of(&start, input)? else { return Ok(None) };
+    let (kept, emptied) = excel::read(input, kind, part, options)?;
+    Ok(Some(Input::kept(input.path(), kept, input.digest()?, emptied)))
+}
+
+/// The files that these names lead to.
+fn listed(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let is_name = place::is_remote(path) || path == Path::new("-");
+        if !is_name && path.is_dir() {
+            files.extend(in_folder(path)?);
+        } else if !is_name
+            && !path.exists()
+            && path.to_str().is_some_and(|text| text.contains(['*', '?', '[']))
+        {
+            files.extend(matching(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+/// The files of a folder by their names, but for hidden ones, those that begin with `_`, and empty ones.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |source| Error::Unreadable { path: folder.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with(['.', '_']) {
+            continue;
+        }
+        let metadata = std::fs::metadata(&path).map_err(unreadable)?;
+        if metadata.is_dir() {
+            let what = "a folder within a folder is not looked into; name its files, as in 'DIR/*/*.parquet'";
+            return Err(Error::Folder { path, what });
+        }
+        if metadata.len() > 0 {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    if files.is_empty() {
+        return Err(Error::Folder { path: folder.to_owned(), what: "the folder has no table in it" });
+    }
+    Ok(files)
+}
+
+/// The files that a pattern describes, by their names.
+fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let text = pattern.to_str().unwrap_or_default();
+    let rules = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
+    let found = glob::glob_with(text, rules).map_err(|error| Error::address(pattern, error.msg))?;
+    let mut files = Vec::new();
+    for path in found {
+        let path = path.map_err(|error| Error::Unreadable {
+            path: error.path().to_owned(),
+            source: std::io::Error::from(error.error().kind()),
+        })?;
+        if std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    if files.is_empty() { Err(Error::NotFound(pattern.to_owned())) } else { Ok(files) }
+}
