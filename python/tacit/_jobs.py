@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from . import _tacit
+from . import _adbc, _tacit
 from ._number import Function
 from .errors import Declined, Error, OutOfRange, UsageError
 
@@ -155,6 +155,11 @@ class Intersection(_Passed):
     total: int | None = None
     #: How many rows a mean is of.
     counted: int | None = None
+    #: With ``rest=True`` our other rows, as an Arrow stream: those whose key the peer does not have, and those without.
+    rest: Any = field(default=None, repr=False)
+    #: With ``all_rows=True`` all of our rows, as an Arrow stream, with a column ``matched`` and the peer's columns, which
+    #: are null where a row does not match.
+    all_rows: Any = field(default=None, repr=False)
     _values: bool = field(default=False, repr=False)
 
     def __len__(self) -> int:
@@ -332,7 +337,9 @@ def _keys(
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
         digest = None
         if path:
-            table = _tacit.Rows.of_file(os.fspath(table), names)
+            place = os.fspath(table)
+            by_driver = isinstance(place, str) and place.startswith("adbc:")
+            table = _adbc.answer(place) if by_driver else _tacit.Rows.of_file(place, names)
             digest = table.digest
         return _tacit.Keys(
             table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls, digest=digest
@@ -366,6 +373,8 @@ def _gained(raw: Mapping[str, Any], values: bool) -> dict[str, Any]:
         "withheld": raw.get("withheld", False),
         "total": total,
         "counted": counted,
+        "rest": raw.get("rest"),
+        "all_rows": raw.get("all_rows"),
         "_values": values,
     }
 
@@ -445,6 +454,8 @@ class Session:
         max_peer_keys: int | None = None,
         max_cell: int | None = None,
         allow_line_ends: bool = False,
+        rest: bool = False,
+        all_rows: bool = False,
         null: str | Sequence[str] = (),
         nfc: bool = True,
         trim: bool = True,
@@ -468,6 +479,8 @@ class Session:
                 max_peer_keys=max_peer_keys,
                 max_cell=max_cell,
                 allow_line_ends=allow_line_ends,
+                rest=rest,
+                all_rows=all_rows,
                 progress=told,
             )
         return Intersection(**_gained(raw, values))
@@ -487,6 +500,10 @@ class Session:
         max_peer_keys: int | None = None,
         terms: str | None = None,
         duplicates: Literal["refuse", "first", "all"] = "refuse",
+        max_cell: int | None = None,
+        allow_line_ends: bool = False,
+        rest: bool = False,
+        all_rows: bool = False,
         keep: Path | None = None,
         records: Path | None = None,
         progress: Listener = None,
@@ -513,6 +530,7 @@ class Session:
                     bounds=bounds if result_to_owner else None,
                     max_peer_keys=max_peer_keys,
                     terms=terms,
+                    max_cell=max_cell,
                 )
                 if path is None:
                     assert keep is not None
@@ -530,7 +548,16 @@ class Session:
                 if kept is not None:
                     os.remove(kept)
                 raise
-            raw = offered.run(keys, path, duplicates=duplicates, records=records)
+            raw = offered.run(
+                keys,
+                path,
+                duplicates=duplicates,
+                records=records,
+                max_cell=max_cell,
+                allow_line_ends=allow_line_ends,
+                rest=rest,
+                all_rows=all_rows,
+            )
         return Granted(
             **_gained(raw, values),
             run=raw["run"],

@@ -50,6 +50,8 @@ class Rows:
     def of_strings(values: list[str]) -> Rows: ...
     @staticmethod
     def of_file(path: str, on: list[str]) -> Rows: ...
+    @staticmethod
+    def of_answer(table: Any) -> Rows: ...
     def strings(self) -> list[str]: ...
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -86,6 +88,8 @@ class Plan:
         security: str = "malicious",
         base_ot: str | None = None,
         patience: float = 600.0,
+        max_cell: int | None = None,
+        memory: int | None = None,
     ) -> Plan: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -133,10 +137,20 @@ class Offered:
         bounds: tuple[int, int] | None = None,
         max_peer_keys: int | None = None,
         terms: str | None = None,
+        max_cell: int | None = None,
     ) -> None: ...
     def decline(self) -> None: ...
     def run(
-        self, keys: Keys, input: Path, *, duplicates: str = "refuse", records: Path | None = None
+        self,
+        keys: Keys,
+        input: Path,
+        *,
+        duplicates: str = "refuse",
+        records: Path | None = None,
+        max_cell: int | None = None,
+        allow_line_ends: bool = False,
+        rest: bool = False,
+        all_rows: bool = False,
     ) -> dict[str, Any]: ...
 
 class Circuit:
@@ -166,6 +180,8 @@ def intersect(
     max_peer_keys: int | None = None,
     max_cell: int | None = None,
     allow_line_ends: bool = False,
+    rest: bool = False,
+    all_rows: bool = False,
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ask(

@@ -140,12 +140,14 @@ def test_an_empty_side_a_skewed_key_and_what_is_refused(both: Clusters) -> None:
 
 def test_columns_of_the_peers_matching_rows(both: Clusters) -> None:
     """Every tenth key has two rows on either side, so that four of the result are theirs."""
-    asks = "reveal='payload:amount,mail', buckets=4, timeout=60.0"
+    asks = "reveal='payload:amount,mail', rest=True, all_rows=True, max_cell=128, buckets=4, timeout=60.0"
     gives = "reveal='payload', give=['mail', 'amount'], duplicates='all', buckets=4, timeout=60.0"
     both.drivers[0].tell(
         "(lambda done: [done.matches, done.unopened, done.frame.columns, done.frame.selectExpr('count(*)', "
         "'sum(amount)', 'sum(cast(peer_amount as long))', 'count_if(lower(trim(mail)) = lower(trim(peer_mail)))')"
-        f".first()[:]])({both.run(0, 'rows(0, 900)', 'columns', 'me', asks)})"
+        ".first()[:], done.rest.count(), [done.all_rows.where(what).count() for what in "
+        "('true', 'matched', 'not matched and peer_amount is null')], done.all_rows.columns])"
+        f"({both.run(0, 'rows(0, 900)', 'columns', 'me', asks)})"
     )
     both.drivers[1].tell(
         "(lambda done: [done.matches, done.frame is None, done.peer_learned])"
@@ -161,6 +163,9 @@ def test_columns_of_the_peers_matching_rows(both: Clusters) -> None:
         0,
         ["mail", "amount", "peer_amount", "peer_mail"],
         [rows, total, total, rows],
+        550,
+        [rows + 550, rows, 550],
+        ["mail", "amount", "matched", "peer_amount", "peer_mail"],
     ]
     assert given["result"][:2] == [None, True] and "how wide those columns are" in given["result"][2]
     for wrong, named in (

@@ -11,7 +11,7 @@ use pyo3_arrow::PyTable;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tacit::job::psi::{Bounds, Job};
+use tacit::job::psi::{Bounds, Job, USUAL_KEY};
 use tacit::{Error, Security};
 use tacit_data::records::{KeySpec, Normalisation};
 use tacit_net::{Cancel, Identity};
@@ -95,7 +95,8 @@ impl Offered {
     /// what is made of it, and
     /// `terms` the hash of terms that were reviewed; `unattended` where nobody looks at the terms and nobody
     /// named who gets the result.
-    #[pyo3(signature = (columns, give, *, unattended, seen=true, bounds=None, max_peer_keys=None, terms=None))]
+    #[pyo3(signature = (columns, give, *, unattended, seen=true, bounds=None, max_peer_keys=None, terms=None,
+        max_cell=None))]
     fn admit(
         &self,
         py: Python<'_>,
@@ -106,6 +107,7 @@ impl Offered {
         bounds: Option<(i64, i64)>,
         max_peer_keys: Option<u64>,
         terms: Option<&str>,
+        max_cell: Option<u64>,
     ) -> PyResult<()> {
         let hash = terms.map(|text| {
             from_hex(text).ok_or_else(|| fault::usage(py, "terms is a hash of 64 hexadecimal digits"))
@@ -129,7 +131,8 @@ impl Offered {
         };
         self.with(py, |offered| {
             let spec = KeySpec::text(vec![String::new(); columns], Normalisation::default());
-            offered.admit(&offered.job(&spec)?, &floor)
+            let job = Job { max_cell: max_cell.unwrap_or(USUAL_KEY), ..offered.job(&spec)? };
+            offered.admit(&job, &floor)
         })
     }
 
@@ -141,7 +144,8 @@ impl Offered {
 
     /// Takes the offer and runs: `input` is the file that `keys` come from. Returns what the run gave, and
     /// the record's run, folder, and whether both have signed.
-    #[pyo3(signature = (keys, input, *, duplicates="refuse", records=None))]
+    #[pyo3(signature = (keys, input, *, duplicates="refuse", records=None, max_cell=None, allow_line_ends=false,
+        rest=false, all_rows=false))]
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -149,11 +153,19 @@ impl Offered {
         input: PathBuf,
         duplicates: &str,
         records: Option<PathBuf>,
+        max_cell: Option<u64>,
+        allow_line_ends: bool,
+        rest: bool,
+        all_rows: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (_, duplicates) = reveal::kinds(py, "rows", duplicates)?;
         let raised = |error: Error| fault::raise(py, &error);
-        let job: Job = self.with(py, |offered| offered.job(&keys.spec))?;
+        let job = self.with(py, |offered| offered.job(&keys.spec))?;
+        let max_cell = max_cell.unwrap_or(USUAL_KEY);
+        let job = Job { max_cell, line_ends: allow_line_ends, ..job };
         let gift = keys.given(py, &job, duplicates)?;
+        let width = gift.bytes_a_key(keys.set.elements().len() as u64).map_err(raised)?;
+        self.with(py, |offered| offered.admit_width(width))?;
         let identity = Identity::load(&self.identity).map_err(|error| raised(error.into()))?;
         let folder = records.unwrap_or_else(|| self.identity.with_extension("records"));
         let digest = match keys.digest {
@@ -170,7 +182,7 @@ impl Offered {
             let signed = done.record()?;
             Ok((done.ran, signed))
         })?;
-        let dict = keys.gained(py, &job, &ran)?;
+        let dict = keys.gained(py, &job, &ran, (rest, all_rows))?;
         dict.set_item("run", run)?;
         dict.set_item("records", folder)?;
         dict.set_item("signed", signed)?;

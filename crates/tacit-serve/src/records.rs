@@ -25,7 +25,6 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use tacit::data::input::Input;
 use tacit::net::{Identity, PublicKey, SIGNATURE};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
@@ -72,7 +71,7 @@ pub fn salt() -> Zeroizing<[u8; 32]> {
 
 /// The digest of a table, which records commit to: of a file the BLAKE3 hash of its bytes.
 pub fn digest_of(path: &Path) -> Result<[u8; 32]> {
-    Ok(Input::open(path)?.digest()?)
+    Ok(tacit::data::table::digest_of(path)?)
 }
 
 /// The chain of one identity, in a folder.

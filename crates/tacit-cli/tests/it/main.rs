@@ -25,6 +25,7 @@ mod psi;
 mod resume;
 mod reveal;
 mod serve;
+mod sources;
 mod tables;
 mod tags;
 mod waiting;
