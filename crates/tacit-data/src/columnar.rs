@@ -484,9 +484,14 @@ impl Source {
         &self.schema
     }
 
-    /// That the file is not the one that was read before.
+    /// That the file is not the one that was read before, or one of several.
     pub(crate) fn changed(&self) -> Error {
-        Error::Changed(self.path().to_owned())
+        let mut path = self.path().to_owned();
+        // Their keys are one sequence, which does not tell whose rows are others.
+        if self.parts.len() > 1 {
+            path.as_mut_os_string().push(format!(" and {} more", self.parts.len() - 1));
+        }
+        Error::Changed(path)
     }
 
     /// All rows.

@@ -9,7 +9,7 @@
 
 use crate::columnar::{self, Format, NO_TEXT, Origin, Writer, plain, without_text};
 use crate::csv;
-use crate::excel::{MOST_COLUMNS, SHEET_ROWS, is_too_long};
+use crate::excel::{SHEET_COLUMNS, SHEET_ROWS, is_too_long};
 use crate::fault::{Error, Place, Result, gave_up};
 use crate::input::{BUFFER, Packer, Packing};
 use crate::records::Element;
@@ -44,7 +44,7 @@ pub(crate) fn prove(source: &columnar::Source, target: &Path) -> Result<()> {
 
 /// As [`prove`], of a CSV file whose rows go to a workbook.
 pub(crate) fn prove_workbook(source: &csv::Source, target: &Path) -> Result<()> {
-    if source.columns().count() > MOST_COLUMNS {
+    if source.columns().count() > SHEET_COLUMNS {
         return Err(too_many_columns(target));
     }
     let all: Vec<usize> = (0..source.columns().count()).collect();
@@ -113,7 +113,7 @@ pub(crate) fn admits(source: &columnar::Source, target: &Path) -> Result<()> {
         return has_text(source, target);
     }
     let format = Format::by_name(target).unwrap_or(source.format());
-    if format == Format::Excel && source.schema().fields().len() > MOST_COLUMNS {
+    if format == Format::Excel && source.schema().fields().len() > SHEET_COLUMNS {
         return Err(too_many_columns(target));
     }
     match columnar::lacks(format, source.schema(), source.format() == Format::Parquet) {

@@ -10,6 +10,6 @@ mod limits;
 mod read;
 mod write;
 
-pub(crate) use limits::{MOST_COLUMNS, SHEET_ROWS, is_too_long, is_workbook};
+pub(crate) use limits::{SHEET_COLUMNS, SHEET_ROWS, is_too_long, is_workbook};
 pub(crate) use read::{Kind, read};
 pub(crate) use write::Workbook;

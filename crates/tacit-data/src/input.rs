@@ -8,10 +8,10 @@
 
 use crate::fault::{Error, Result, gave_up};
 use crate::kept::{Kept, mask};
+use crate::lines::RowLines;
 use crate::object::Object;
 use crate::pinned::{self, Pinned};
 use crate::place::{self, Place as Lead};
-use crate::lines::RowLines;
 use crate::reread::LastRead;
 use crate::zipped::Member;
 use crate::{adbc, database, web};

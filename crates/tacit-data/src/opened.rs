@@ -66,9 +66,9 @@ fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> 
     }
 }
 
-/// A digest of what is at this name, as a table that was opened has it.
-pub(crate) fn digest(path: &Path) -> Result<[u8; 32]> {
-    let files = listed(&[path.to_owned()])?;
+/// A digest of what is at these names, as a table that was opened has it.
+pub(crate) fn digest(paths: &[PathBuf]) -> Result<[u8; 32]> {
+    let files = listed(paths)?;
     let of = |path: &PathBuf| {
         let (file, _) = place::sheet(path);
         Input::open(if place::is_remote(path) { path } else { file })?.digest()

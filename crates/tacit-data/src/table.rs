@@ -471,9 +471,9 @@ fn write_columns(
     }
 }
 
-/// A digest of the table at this name, as [`Source::digest`] has it.
-pub fn digest_of(path: &Path) -> Result<[u8; 32]> {
-    opened::digest(path)
+/// A digest of the table at these names, as [`Source::digest`] has it.
+pub fn digest_of(paths: &[PathBuf]) -> Result<[u8; 32]> {
+    opened::digest(paths)
 }
 
 /// What one reading of a table's keys told.

@@ -677,7 +677,8 @@ impl Cells {
         let cells = |column: &Wanted| {
             let place = there.binary_search(&column.at).map_err(|_| source.changed())?;
             let array = batch.columns().get(place).ok_or_else(|| source.changed())?;
-            let cells = guarded(|| Cells::of(array).map(|cells| cells.with_comma(source.has_decimal_comma())));
+            let cells =
+                guarded(|| Cells::of(array).map(|cells| cells.with_comma(source.has_decimal_comma())));
             cells.map_err(|_| source.textless(column.at, array, before))
         };
         columns.iter().map(cells).collect()

@@ -5,7 +5,7 @@ use std::path::Path;
 /// Rows of a sheet, the columns' names among them.
 pub(crate) const SHEET_ROWS: u64 = 1_048_576;
 /// Columns of a sheet.
-pub(crate) const MOST_COLUMNS: usize = 16_384;
+pub(crate) const SHEET_COLUMNS: usize = 16_384;
 /// Characters of a cell, as Excel counts them: in UTF-16.
 const MOST_TEXT: usize = 32_767;
 

@@ -389,7 +389,7 @@ pub(crate) fn read(input: &Input, kind: Kind, part: Option<&str>, options: &Opti
         bounded(input)?;
     }
     let stored = BufReader::new(input.stored()?);
-    let book = guarded(|| Book::open(kind, stored)).map_err(|what| damaged(path, &what))?;
+    let book = guarded(|| Book::open(kind, stored)).map_err(|what| unopened(path, kind, &what))?;
     let mut reading =
         Reading { path, book, sheet: String::new(), part, errors: options.error_cells, emptied: 0 };
     reading.choose()?;
@@ -414,10 +414,23 @@ fn bounded(input: &Input) -> Result<()> {
     Ok(())
 }
 
+/// That a workbook cannot be opened. Other files of Office begin as the old ones do.
+fn unopened(path: &Path, kind: Kind, what: &str) -> Error {
+    if kind != Kind::Xls || is_secret(what) {
+        return damaged(path, what);
+    }
+    let kind = "an old Excel workbook (.xls) that cannot be read, or another Office file of that time";
+    Error::Kind { path: path.to_owned(), kind, remedy: "save it as CSV UTF-8" }
+}
+
+/// Whether a library's words are of a workbook that is encrypted.
+fn is_secret(what: &str) -> bool {
+    ["password", "encrypt", "Password"].iter().any(|word| what.contains(word))
+}
+
 fn damaged(path: &Path, what: &str) -> Error {
-    let is_secret = ["password", "encrypt", "Password"].iter().any(|word| what.contains(word));
     // A library's own words may quote what a cell holds.
-    let what = match is_secret {
+    let what = match is_secret(what) {
         true => "it is protected by a password; save it without one",
         false if what.starts_with("a part of it unpacks") => what,
         false => "save it again as .xlsx, or as .csv",

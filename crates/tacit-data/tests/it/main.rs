@@ -3,8 +3,8 @@
 mod columns;
 mod damaged;
 mod dialects;
-mod exports;
 mod excel;
+mod exports;
 mod faithful;
 mod inputs;
 mod json;

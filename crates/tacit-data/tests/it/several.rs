@@ -70,8 +70,8 @@ fn a_folder_is_one_table_by_the_names_of_its_columns() {
         assert_eq!(String::from_utf8(rest).unwrap(), "k,n\n\"b,b\",\nc,3\n");
     }
     let whole = Source::open(folder.path(), spec("k"), Options::default()).unwrap();
-    assert_eq!(whole.digest().unwrap(), digest_of(folder.path()).unwrap());
-    assert_ne!(whole.digest().unwrap(), digest_of(&a).unwrap());
+    assert_eq!(whole.digest().unwrap(), digest_of(&[folder.path().to_owned()]).unwrap());
+    assert_ne!(whole.digest().unwrap(), digest_of(std::slice::from_ref(&a)).unwrap());
     let single = Source::open(&a, spec("k"), Options::default()).unwrap();
     assert_eq!(single.digest().unwrap(), *blake3::hash(&fs::read(&a).unwrap()).as_bytes());
 }
@@ -170,4 +170,124 @@ fn files_without_a_header_go_by_numbers() {
     let keys = source.read_keys(|_| ()).unwrap();
     assert_eq!(keys.rows(), 3);
     assert_eq!(written(&source, &keys, "o.csv"), b"1,2\na,1\nb,2\nc,3\n");
+}
+
+/// The rows of CSV files are kept as columns; errors name their lines all the same.
+#[test]
+fn errors_in_rows_of_csv_files_name_the_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [("a.csv", "k,n\na,1\n"), ("b.csv", "k,n\n\"b\n\nb\",2\n\nc,3\n,4\nd,x\n")] {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let options = Options { empty_keys: EmptyKeys::Refuse, ..Options::default() };
+    let source = Source::open(folder.path(), spec("k"), options).unwrap();
+    let error = source.read_keys(|_| ()).err().unwrap().to_string();
+    assert!(error.contains("b.csv, line 7: a key column is empty"), "{error}");
+    let table = Table::open(folder.path(), Options::default()).unwrap();
+    let wanted = table.find(&[Column::parse("n:decimal0")]).unwrap();
+    let error = table.read(&wanted, |_, _| Ok::<_, Error>(())).err().unwrap().to_string();
+    assert!(error.contains("b.csv, line 8: column `n`"), "{error}");
+}
+
+/// What a record commits to is what is read, of every file.
+#[test]
+fn pinned_files_are_what_their_digest_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join(name), content).unwrap();
+        folder.path().join(name)
+    };
+    let a = file("a.parquet", &parquet(["k", "n"], &[Some("a")], &[1]));
+    let b = file("b.parquet", &parquet(["k", "n"], &[Some("b")], &[2]));
+    let paths = [a.clone(), b.clone()];
+    let source = Source::open_all_pinned(&paths, spec("k"), Options::default()).unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    let digest = source.digest().unwrap();
+    assert_eq!(digest, digest_of(&paths).unwrap());
+    assert_ne!(digest, digest_of(&[b.clone(), a.clone()]).unwrap());
+    // A cell that is no key.
+    fs::write(&b, parquet(["k", "n"], &[Some("b")], &[3])).unwrap();
+    let error = source.write_matches(&keys, &[0, 1], Path::new("o.csv"), &mut Vec::new()).err().unwrap();
+    assert!(matches!(&error, Error::Changed(path) if *path == b), "{error}");
+    assert_eq!(source.digest().unwrap(), digest);
+    assert_ne!(digest_of(&paths).unwrap(), digest);
+    // Of CSV files a copy is read, which is of the pinned bytes.
+    let [c, d] = [file("c.csv", b"k,n\nc,1\n"), file("d.csv", b"k,n\nd,2\n")];
+    let paths = [c, d.clone()];
+    let source = Source::open_all_pinned(&paths, spec("k"), Options::default()).unwrap();
+    assert_eq!(source.digest().unwrap(), digest_of(&paths).unwrap());
+    fs::write(&d, "k,n\nx,9\n").unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    assert_eq!(written(&source, &keys, "o.csv"), b"k,n\nc,1\nd,2\n");
+}
+
+/// Files of columns that are not pinned are read again, and held against the keys of the first pass.
+#[test]
+fn a_file_among_several_that_changes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|key| {
+        let path = folder.path().join(format!("{key}.parquet"));
+        fs::write(&path, parquet(["k", "n"], &[Some(key)], &[1])).unwrap();
+        path
+    });
+    let (source, keys) = open(&[a, b.clone()], "k").unwrap();
+    let pass = source.each_key(|_| (), |_| Ok::<_, Error>(())).unwrap();
+    fs::write(&b, parquet(["k", "n"], &[Some("c")], &[1])).unwrap();
+    let target = Path::new("o.csv");
+    for error in [
+        source.write_matches(&keys, &[0, 1], target, &mut Vec::new()).err(),
+        source.write_rest(&keys, &[0], target, &mut Vec::new()).err(),
+        source.write_marked(&keys, &[0], target, &mut Vec::new()).err(),
+        source.write_rows(&pass, |_| true, target, &mut Vec::new()).err(),
+        source.write_rows_marked(&pass, |_| true, target, &mut Vec::new()).err(),
+    ] {
+        let error = error.unwrap();
+        assert!(matches!(error, Error::Changed(_)), "{error}");
+        assert!(error.to_string().contains("a.parquet and 1 more"), "{error}");
+    }
+}
+
+#[test]
+fn files_of_several_kinds_are_one_table_if_their_cells_mean_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join(name), content).unwrap();
+        folder.path().join(name)
+    };
+    let csv = file("a.csv", b"k,n\na,x\n");
+    let lines = file("b.jsonl", b"{\"n\":\"y\",\"k\":\"b\"}\n");
+    let packed = file("c.csv.zst", &zstd::encode_all(&b"n;k\nz;c\n"[..], 1).unwrap());
+    let (source, keys) = open(&[csv.clone(), lines, packed], "k").unwrap();
+    assert_eq!(written(&source, &keys, "o.csv"), b"k,n\na,x\nb,y\nc,z\n");
+    // Decimals and text have one type among the columns, and are other keys.
+    let decimals = file("d.jsonl", b"{\"k\":1.50,\"n\":\"y\"}\n");
+    let error = open(&[csv, decimals], "k").err().unwrap().to_string();
+    assert!(error.contains("d.jsonl: column 1") && error.contains("holds other values"), "{error}");
+}
+
+#[test]
+fn decimals_with_a_comma_are_read_so_in_several_files_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [("a.csv", "k;n\na;1,50\n"), ("b.csv", "k;n\nb;0,25\n")] {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let options = Options { decimal_comma: true, ..Options::default() };
+    let table = Table::open(folder.path(), options).unwrap();
+    let wanted = table.find(&[Column::parse("n:decimal2")]).unwrap();
+    let mut found = Vec::new();
+    let each = |_, cells: &[&str]| {
+        found.push(cells[0].to_owned());
+        Ok::<_, Error>(())
+    };
+    table.read(&wanted, each).unwrap();
+    assert_eq!(found, ["150", "25"]);
+    let source = Source::open(folder.path(), spec("k"), options).unwrap();
+    let (keys, mut found) = (source.read_keys(|_| ()).unwrap(), Vec::new());
+    let column = source.number_column("n:decimal2");
+    let each = |_, _, cells: &[Option<&str>]| {
+        found.push(cells[0].map(str::to_owned));
+        Ok::<_, Error>(())
+    };
+    source.read_given(&keys, &[column.name], Purpose::Number(column.form), each).unwrap();
+    assert_eq!(found, [Some("150".to_owned()), Some("25".to_owned())]);
 }
