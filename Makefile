@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BOOK_VENV := .venv-docs
 # What `make demo` leaves out, and packages have: tables out of PostgreSQL, and tables in stores that speak S3.
-FEATURES := tacit-cli/postgres,tacit-cli/s3,tacit-py/postgres,tacit-py/s3
+FEATURES := tacit-cli/postgres,tacit-cli/s3,tacit-cli/adbc,tacit-py/postgres,tacit-py/s3
 # The crates with heavy tests, which are linted too.
 LONG := $(shell grep -l '^long-tests' crates/*/Cargo.toml | sed 's|crates/\(.*\)/Cargo.toml|\1/long-tests|' | paste -sd,)
 

@@ -33,7 +33,7 @@ FIRST = ["tacit-cli", "tacit-2pc", "tacit-psi", "tacit-ot", "tacit"]
 # It compares times with arithmetic.
 ALONE = ["tacit-net emulate"]
 # What `make demo` leaves out, and packages have.
-FEATURES = "tacit-cli/postgres,tacit-cli/s3,tacit-py/postgres,tacit-py/s3"
+FEATURES = "tacit-cli/postgres,tacit-cli/s3,tacit-cli/adbc,tacit-py/postgres,tacit-py/s3"
 PORTABLE_CRATES = ["tacit-crypto", "tacit-ot", "tacit-store", "tacit-psi", "tacit-bench"]
 
 

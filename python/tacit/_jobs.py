@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from . import _tacit
+from . import _adbc, _tacit
 from ._number import Function
 from .errors import Declined, Error, OutOfRange, UsageError
 
@@ -155,6 +155,11 @@ class Intersection(_Passed):
     total: int | None = None
     #: How many rows a mean is of.
     counted: int | None = None
+    #: With ``rest=True`` our other rows, as an Arrow stream: those whose key the peer does not have, and those without.
+    rest: Any = field(default=None, repr=False)
+    #: With ``all_rows=True`` all of our rows, as an Arrow stream, with a column ``matched`` and the peer's columns, which
+    #: are null where a row does not match.
+    all_rows: Any = field(default=None, repr=False)
     _values: bool = field(default=False, repr=False)
 
     def __len__(self) -> int:
@@ -364,20 +369,24 @@ def _keys(
         digest, comma = None, False
         if path:
             file = table if isinstance(table, File) else File(table)
-            table = _tacit.Rows.of_file(
-                os.fspath(file),
-                names,
-                types,
-                delimiter=file.delimiter,
-                quote=file.quote,
-                escape=file.escape,
-                header=file.header,
-                encoding=file.encoding,
-                skip_lines=file.skip_lines,
-                max_row_mib=max_row_mib,
-                binary_as_text=file.binary_as_text,
-                recorded=recorded,
-            )
+            place = os.fspath(file)
+            if isinstance(place, str) and place.startswith("adbc:"):
+                table = _adbc.answer(place)
+            else:
+                table = _tacit.Rows.of_file(
+                    place,
+                    names,
+                    types,
+                    delimiter=file.delimiter,
+                    quote=file.quote,
+                    escape=file.escape,
+                    header=file.header,
+                    encoding=file.encoding,
+                    skip_lines=file.skip_lines,
+                    max_row_mib=max_row_mib,
+                    binary_as_text=file.binary_as_text,
+                    recorded=recorded,
+                )
             digest, comma = table.digest, file.decimal_comma
         return _tacit.Keys(
             table,
@@ -419,6 +428,8 @@ def _gained(raw: Mapping[str, Any], values: bool) -> dict[str, Any]:
         "withheld": raw.get("withheld", False),
         "total": total,
         "counted": counted,
+        "rest": raw.get("rest"),
+        "all_rows": raw.get("all_rows"),
         "_values": values,
     }
 
@@ -499,6 +510,8 @@ class Session:
         max_peer_keys: int | None = None,
         max_cell: int | None = None,
         allow_line_ends: bool = False,
+        rest: bool = False,
+        all_rows: bool = False,
         null: str | Sequence[str] = (),
         max_row_mib: int | None = None,
         nfc: bool = True,
@@ -523,6 +536,8 @@ class Session:
                 max_peer_keys=max_peer_keys,
                 max_cell=max_cell,
                 allow_line_ends=allow_line_ends,
+                rest=rest,
+                all_rows=all_rows,
                 progress=told,
             )
         return Intersection(**_gained(raw, values))
@@ -542,6 +557,10 @@ class Session:
         max_peer_keys: int | None = None,
         terms: str | None = None,
         duplicates: Literal["refuse", "first", "all"] = "refuse",
+        max_cell: int | None = None,
+        allow_line_ends: bool = False,
+        rest: bool = False,
+        all_rows: bool = False,
         null: str | Sequence[str] = (),
         max_row_mib: int | None = None,
         keep: Path | None = None,
@@ -570,6 +589,7 @@ class Session:
                     bounds=bounds if result_to_owner else None,
                     max_peer_keys=max_peer_keys,
                     terms=terms,
+                    max_cell=max_cell,
                 )
                 if path is None:
                     assert keep is not None
@@ -588,7 +608,15 @@ class Session:
                 if kept is not None:
                     os.remove(kept)
                 raise
-            raw = offered.run(keys, duplicates=duplicates, records=records)
+            raw = offered.run(
+                keys,
+                duplicates=duplicates,
+                records=records,
+                max_cell=max_cell,
+                allow_line_ends=allow_line_ends,
+                rest=rest,
+                all_rows=all_rows,
+            )
         if raw["record_fault"] is not None:
             _log.error(
                 "run %s is complete, but its record could not be written: %s; the next request records it once "

@@ -65,6 +65,8 @@ class Rows:
         binary_as_text: bool = False,
         recorded: bool = False,
     ) -> Rows: ...
+    @staticmethod
+    def of_answer(table: Any) -> Rows: ...
     def strings(self) -> list[str]: ...
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -102,6 +104,8 @@ class Plan:
         security: str = "malicious",
         base_ot: str | None = None,
         patience: float = 600.0,
+        max_cell: int | None = None,
+        memory: int | None = None,
     ) -> Plan: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -149,10 +153,19 @@ class Offered:
         bounds: tuple[int, int] | None = None,
         max_peer_keys: int | None = None,
         terms: str | None = None,
+        max_cell: int | None = None,
     ) -> None: ...
     def decline(self) -> None: ...
     def run(
-        self, keys: Keys, *, duplicates: str = "refuse", records: Path | None = None
+        self,
+        keys: Keys,
+        *,
+        duplicates: str = "refuse",
+        records: Path | None = None,
+        max_cell: int | None = None,
+        allow_line_ends: bool = False,
+        rest: bool = False,
+        all_rows: bool = False,
     ) -> dict[str, Any]: ...
 
 class Circuit:
@@ -182,6 +195,8 @@ def intersect(
     max_peer_keys: int | None = None,
     max_cell: int | None = None,
     allow_line_ends: bool = False,
+    rest: bool = False,
+    all_rows: bool = False,
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ask(

@@ -36,6 +36,8 @@ _DIGEST = "_tacit_digest"
 #: Spark's number for a function of Arrow arrays that gives one: without it Spark would ask the annotations, which a
 #: worker cannot look up.
 _SCALAR: Final = 250
+#: The column that says that a row was found, while rows are put together.
+_MARK = "_tacit_mark"
 #: The place of a digest's bucket among those that are run.
 _SLOT = "_tacit_slot"
 
@@ -61,6 +63,11 @@ class Run:
     #: Keys that the peer had too and whose columns did not open, which an honest peer's do. They count as no
     #: matches, and the peer must not learn how many there are.
     unopened: int
+    #: With ``rest=True`` our other rows: those whose key the peer does not have, and those without.
+    rest: DataFrame | None = None
+    #: With ``all_rows=True`` all of our rows, with a column ``matched`` and the peer's columns, null where there is no
+    #: match.
+    all_rows: DataFrame | None = None
 
 
 def intersect(
@@ -89,6 +96,10 @@ def run(
     security: Literal["malicious", "semi-honest"] = "malicious",
     buckets: int | None = None,
     null: str | Sequence[str] = (),
+    rest: bool = False,
+    all_rows: bool = False,
+    max_cell: int | None = None,
+    memory: int | None = None,
     nfc: bool = True,
     trim: bool = True,
     case_fold: bool = True,
@@ -129,6 +140,11 @@ def run(
     null:
         Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key, or one that we give, counts as empty if it
         is one of them.
+    rest, all_rows:
+        Writes our other rows, or all of them with a column ``matched``, beside the matching ones too.
+    max_cell, memory:
+        The most bytes that the peer's columns may take for each of its keys (65,536 unless said, 1,048,576 at most),
+        and for all that may match in a bucket.
     timeout:
         Seconds in which nothing may move before the job ends in an error.
     """
@@ -151,11 +167,14 @@ def run(
         [name for name in reveal.partition(":")[2].split(",") if name] if reveal.startswith("payload") else []
     )
     theirs = [f"peer_{name}" for name in asked]
+    if all_rows and "matched" in df.columns:
+        raise UsageError("all_rows: the frame has a column matched already: rename it")
     if taken := [name for name in theirs if name in df.columns]:
         raise UsageError(f"the frame has a column {', '.join(taken)}, where the peer's goes: rename it")
-    places = {name: f"{results.rstrip('/')}/{name}" for name in ("keys", "rows")}
-    if _is_there(spark, places["rows"]):
-        raise UsageError(f"results: there are rows in {places['rows']} already; name another folder")
+    places = {name: f"{results.rstrip('/')}/{name}" for name in ("keys", "rows", "rest", "all_rows")}
+    for name in ("rows", "rest", "all_rows"):
+        if _is_there(spark, places[name]):
+            raise UsageError(f"results: there are rows in {places[name]} already; name another folder")
     with _one_line():
         keyed = df.withColumn(
             _DIGEST,
@@ -189,6 +208,8 @@ def run(
             security=security,
             base_ot=base_ot,
             patience=timeout,
+            max_cell=max_cell,
+            memory=memory,
         )
         _log.info("job %s: %d keys here, %d there, %d buckets", job, own, plan.peer, plan.buckets)
         found, unopened = _rounds(spark, keys, plan, gateway, results.rstrip("/"), theirs)
@@ -207,7 +228,35 @@ def run(
             names = [f"`{name}`" for name in [*df.columns, *theirs]]
             frame = _written(rows.select(*names), places["rows"], mode="errorifexists")
             _log.info("job %s: the rows are written", job)
-        return Run(frame=frame, unopened=unopened, **plan.ran(gateway, common))
+        more = {}
+        if result != "peer" and rest:
+            more["rest"] = _written(_rest(keyed, found, df.columns), places["rest"], mode="errorifexists")
+        if result != "peer" and all_rows:
+            every = _all_rows(keyed, found, df.columns, theirs)
+            more["all_rows"] = _written(every, places["all_rows"], mode="errorifexists")
+        return Run(frame=frame, unopened=unopened, **more, **plan.ran(gateway, common))
+
+
+def _rest(keyed: DataFrame, found: DataFrame | None, columns: list[str]) -> DataFrame:
+    """The rows whose digest was not found, those without one among them."""
+    rows = keyed if found is None else keyed.join(found, _DIGEST, "left_anti")
+    return rows.select(*[f"`{name}`" for name in columns])
+
+
+def _all_rows(
+    keyed: DataFrame, found: DataFrame | None, columns: list[str], theirs: list[str]
+) -> DataFrame:
+    """All rows, with whether each matches, and the peer's columns."""
+    from pyspark.sql import functions as f
+
+    names = [f"`{name}`" for name in columns]
+    if found is None:
+        nothing = [f.lit(None).cast("string").alias(name) for name in theirs]
+        return keyed.select(*names, f.lit(False).alias("matched"), *nothing)
+    marked = found.withColumn(_MARK, f.lit(True))
+    rows = keyed.join(marked if theirs else marked.distinct(), _DIGEST, "left")
+    matched = f.coalesce(f.col(_MARK), f.lit(False)).alias("matched")
+    return rows.select(*names, matched, *[f"`{name}`" for name in theirs])
 
 
 def _without(cell: Column, nulls: list[str]) -> Column:

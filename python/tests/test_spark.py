@@ -141,12 +141,17 @@ def test_an_empty_side_a_skewed_key_and_what_is_refused(both: Clusters) -> None:
 def test_columns_of_the_peers_matching_rows(both: Clusters) -> None:
     """Every tenth key has two rows on either side, so that four of the result are theirs. A key of the one, and a cell
     that the other gives, are words for nothing."""
-    asks = "reveal='payload:amount,mail', buckets=4, timeout=60.0, null='uSER505@x.ORG'"
+    asks = (
+        "reveal='payload:amount,mail', rest=True, all_rows=True, max_cell=128, buckets=4, timeout=60.0, "
+        "null='uSER505@x.ORG'"
+    )
     gives = "reveal='payload', give=['mail', 'amount'], duplicates='all', buckets=4, timeout=60.0, null=['3507', 'n/a']"
     both.drivers[0].tell(
         "(lambda done: [done.matches, done.unopened, done.frame.columns, done.frame.selectExpr('count(*)', "
         "'sum(amount)', 'sum(cast(peer_amount as long))', 'count_if(lower(trim(mail)) = lower(trim(peer_mail)))')"
-        f".first()[:]])({both.run(0, 'rows(0, 900)', 'columns', 'me', asks)})"
+        ".first()[:], done.rest.count(), [done.all_rows.where(what).count() for what in "
+        "('true', 'matched', 'not matched and peer_amount is null')], done.all_rows.columns])"
+        f"({both.run(0, 'rows(0, 900)', 'columns', 'me', asks)})"
     )
     both.drivers[1].tell(
         "(lambda done: [done.matches, done.frame is None, done.peer_learned])"
@@ -162,6 +167,9 @@ def test_columns_of_the_peers_matching_rows(both: Clusters) -> None:
         0,
         ["mail", "amount", "peer_amount", "peer_mail"],
         [rows, total, total - 3507, rows],
+        551,
+        [rows + 551, rows, 551],
+        ["mail", "amount", "matched", "peer_amount", "peer_mail"],
     ]
     assert given["result"][:2] == [None, True] and "how wide those columns are" in given["result"][2]
     for wrong, named in (

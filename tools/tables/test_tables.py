@@ -2,8 +2,8 @@
 """Tables by other people's writers: each is read by `tacit psi` with a peer that has the same keys, and what it writes
 is read by at least two other readers, whose every cell has to be that of the file that went in.
 
-The files come from pyarrow, pandas, Polars, DuckDB, Python's csv and by hand; what is not installed is said to be left
-out. `EXCEPTIONS` lists what differs and why. Ends with `N passed, N failed`.
+The files come from pyarrow, pandas, Polars, DuckDB, fastparquet, openpyxl, xlsxwriter and by hand; what is not installed
+is said to be left out. `EXCEPTIONS` lists what differs and why. Ends with `N passed, N failed`.
 """
 
 import csv
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv-py" / "bin" / "python"
-NEEDED = ("pyarrow", "pandas", "polars", "duckdb")
+NEEDED = ("pyarrow", "pandas", "polars", "duckdb", "fastparquet", "openpyxl", "xlsxwriter")
 
 # (writer, target) -> why a cell that comes out is not the one that went in.
 EXCEPTIONS = {
@@ -124,6 +124,49 @@ def by_duckdb(folder):
     yield "DuckDB: CSV with bars", folder / "duckdb.csv"
 
 
+def by_fastparquet(folder):
+    import fastparquet
+    import pandas as pd
+
+    frame = pd.DataFrame({"k": ["a", "b", "c"], "n": [1, -2, 3], "f": [0.5, float("nan"), 1e300],
+                          "t": ["x,y", None, "é"], "b": [True, False, True]})
+    for compression in ("UNCOMPRESSED", "SNAPPY", "GZIP"):
+        path = folder / f"fastparquet-{compression.lower()}.parquet"
+        fastparquet.write(str(path), frame, compression=compression, row_group_offsets=[0, 2])
+        yield f"fastparquet: {compression.lower()}, two row groups", path
+
+
+SHEET = [["k", "n", "f", "day", "when", "flag", "text", "mixed"],
+         ["a", 12345, 0.1, datetime.date(2024, 2, 29), datetime.datetime(1999, 12, 31, 12, 30), True, "x,y", "00123"],
+         ["b", -7, 1e-7, datetime.date(9999, 12, 31), datetime.datetime(1970, 1, 1, 0, 0, 1), False, 'say "hi"', 5],
+         ["c", None, 2.5, None, None, None, "l1\nl2", 1.5]]
+
+
+def by_excel(folder):
+    import openpyxl
+    import pandas as pd
+    import xlsxwriter
+
+    book = openpyxl.Workbook()
+    for row in SHEET:
+        book.active.append(row)
+    book.save(folder / "openpyxl.xlsx")
+    yield "openpyxl: a sheet of every kind", folder / "openpyxl.xlsx"
+    for name, options in (("xlsxwriter", {}), ("in-line", {"constant_memory": True})):
+        with xlsxwriter.Workbook(folder / f"{name}.xlsx", options) as book:
+            sheet, day = book.add_worksheet("Data"), book.add_format({"num_format": "yyyy-mm-dd"})
+            moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+            for row, cells in enumerate(SHEET):
+                for column, cell in enumerate(cells):
+                    if isinstance(cell, datetime.date):
+                        sheet.write_datetime(row, column, cell, moment if isinstance(cell, datetime.datetime) else day)
+                    else:
+                        sheet.write(row, column, cell)
+        yield f"xlsxwriter: {name}", folder / f"{name}.xlsx"
+    pd.DataFrame(SHEET[1:], columns=SHEET[0]).to_excel(folder / "pandas.xlsx", index=False)
+    yield "pandas: Excel", folder / "pandas.xlsx"
+
+
 def by_hand(folder):
     files = {
         "hand: empty and null": 'k,v\na,\nb,""\nc,x\n',
@@ -179,7 +222,7 @@ def other_kinds(folder):
     yield "pyarrow: Arrow stream with new dictionaries", folder / "dictionaries.stream", [], folder / "whole.arrow"
 
 
-WRITERS = [by_pyarrow, by_pandas, by_polars, by_duckdb, by_hand]
+WRITERS = [by_pyarrow, by_pandas, by_polars, by_duckdb, by_fastparquet, by_excel, by_hand]
 
 
 def plain(value):
@@ -278,6 +321,41 @@ def by_polars_reader(path):
     return frame.columns, rows
 
 
+def of_a_sheet(value):
+    """A cell of a workbook, or the text of one, as every reader can say it."""
+    if isinstance(value, datetime.datetime):
+        midnight = value.time() == datetime.time()
+        return value.date().isoformat() if midnight else value.isoformat()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else str(decimal.Decimal(repr(value)).normalize())
+    return None if value is None or value == "" or value != value else str(value)
+
+
+def of_a_cell(text):
+    """The same of a CSV file's cell, whose numbers may be written otherwise."""
+    try:
+        return of_a_sheet(float(text)) if text and not text.startswith("00") else of_a_sheet(text)
+    except ValueError:
+        return of_a_sheet(text)
+
+
+def by_openpyxl_reader(path):
+    import openpyxl
+
+    rows = [list(row) for row in openpyxl.load_workbook(path, data_only=True).active.values]
+    return rows[0], [[of_a_sheet(cell) for cell in row] for row in rows[1:]]
+
+
+def by_pandas_reader(path):
+    import pandas as pd
+
+    frame = pd.read_excel(path, dtype=object, keep_default_na=False, na_values=[""])
+    rows = [[None if cell is None or cell is pd.NaT else of_a_sheet(cell) for cell in row] for row in frame.itertuples(index=False)]
+    return list(frame.columns), rows
+
+
 def read_schema(path):
     import polars as pl
 
@@ -310,7 +388,24 @@ class Tables(unittest.TestCase):
         out, err = other.communicate(timeout=60)
         self.assertEqual((run.returncode, other.returncode), (0, 0), run.stderr + out + err)
 
+    def compare_sheet(self, name, source):
+        """A workbook, as two readers have it, against what comes out as CSV and as a workbook."""
+        for reader in (by_openpyxl_reader, by_pandas_reader):
+            names, rows = reader(source)
+            target = self.path / "out.xlsx"
+            self.through(source, target)
+            with self.subTest(file=name, target="xlsx", reader=reader.__name__):
+                self.assertEqual(reader(target), (names, rows))
+            target = self.path / "out.csv"
+            self.through(source, target)
+            found = by_csv_reader(target)
+            with self.subTest(file=name, target="csv", reader=reader.__name__):
+                self.assertEqual(found[0], names)
+                self.assertEqual([[of_a_cell(cell) for cell in row] for row in found[1]], rows)
+
     def compare(self, name, source):
+        if source.suffix == ".xlsx":
+            return self.compare_sheet(name, source)
         readers = [by_pyarrow_reader, by_polars_reader]
         if source.suffix == ".csv":
             readers = [by_csv_reader, by_pyarrow_reader]
@@ -350,8 +445,9 @@ class Tables(unittest.TestCase):
 
 def _test(write):
     def test(self):
-        needed = {by_pyarrow: "pyarrow", by_pandas: "pandas", by_polars: "polars", by_duckdb: "duckdb"}.get(write)
-        missing = [name for name in ("pyarrow", "polars", needed) if name and not importlib.util.find_spec(name)]
+        needed = {by_pandas: ["pandas"], by_duckdb: ["duckdb"], by_fastparquet: ["fastparquet"],
+                  by_excel: ["openpyxl", "xlsxwriter", "pandas"]}.get(write, [])
+        missing = [name for name in ("pyarrow", "polars", *needed) if not importlib.util.find_spec(name)]
         if missing:
             self.skipTest(f"left out: {', '.join(missing)} not installed")
         files = 0

@@ -61,8 +61,11 @@ impl Target {
         match place::Place::of(target).map_err(|what| data::csv::Error::address(target, what))? {
             place::Place::Local => {}
             place::Place::Object { .. } => return Ok(Target::Object),
-            place::Place::Query => {
+            place::Place::Query | place::Place::Driver => {
                 return Err(unwritable(target, "a query is read and not written; name a file"));
+            }
+            place::Place::Web => {
+                return Err(unwritable(target, "a server is read from and not written to; name a file"));
             }
         }
         let mut path = target.to_owned();

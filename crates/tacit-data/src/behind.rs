@@ -1,6 +1,8 @@
 //! What the other side gave, on its way behind our rows.
 
+use crate::excel::{is_too_long, is_workbook};
 use crate::fault::Result;
+use std::path::Path;
 
 /// A cell that the other side gave; nothing where it is null.
 pub(crate) type Cell = Option<String>;
@@ -16,12 +18,38 @@ pub(crate) struct Behind<'a, 'm> {
     pub is_left: bool,
     /// Cells that the output could not hold, and that were left empty.
     pub emptied: &'a std::cell::Cell<u64>,
+    /// Whether cells go to a workbook, which holds no long ones.
+    pub is_workbook: bool,
 }
 
 /// The column of a left join that says whether a row matches.
 const MATCHED: &str = "matched";
 
+impl<'a, 'm> Behind<'a, 'm> {
+    /// Of matching rows alone, for an output called `target`.
+    pub(crate) fn new(
+        names: &'a [String],
+        prefix: &'a str,
+        rows: &'a dyn Fn(usize) -> &'m [Vec<Cell>],
+        emptied: &'a std::cell::Cell<u64>,
+        target: &Path,
+    ) -> Self {
+        let is_workbook = is_workbook(target);
+        Behind { names, prefix, rows, is_left: false, emptied, is_workbook }
+    }
+}
+
 impl Behind<'_, '_> {
+    /// A cell of the other side's, or nothing if a workbook is to hold it and cannot.
+    fn cell<'c>(&self, cell: &'c Cell) -> Option<&'c str> {
+        let cell = cell.as_deref()?;
+        if self.is_workbook && is_too_long(cell) {
+            self.emptied.set(self.emptied.get() + 1);
+            return None;
+        }
+        Some(cell)
+    }
+
     /// The names, next to `own` columns: no two are the same.
     pub(crate) fn named<'o>(&self, own: impl Iterator<Item = &'o str> + Clone) -> Vec<String> {
         if !self.is_left {
@@ -48,7 +76,8 @@ impl Behind<'_, '_> {
         let rows = self.rows_of(at);
         let flag = |text| self.is_left.then_some(Some(text));
         for row in rows {
-            let cells: Vec<_> = flag("true").into_iter().chain(row.iter().map(Option::as_deref)).collect();
+            let cells: Vec<_> =
+                flag("true").into_iter().chain(row.iter().map(|cell| self.cell(cell))).collect();
             visit(&cells)?;
         }
         if rows.is_empty() && self.is_left {

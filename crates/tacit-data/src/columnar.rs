@@ -9,37 +9,40 @@
 
 mod dictionaries;
 mod elements;
+mod parts;
+mod plain;
 mod stored;
 mod words;
 mod write;
 
+pub(crate) use plain::{NO_TEXT, plain, unwritable, without_text};
+use plain::{dates, uuids};
 pub use stored::is_uuid;
 pub(crate) use stored::{EXTENSION, JSON};
-pub(crate) use write::{Origin, Writer, lacks, whole_days};
+pub(crate) use write::{Origin, Writer, lacks};
 
-use crate::bounds;
 use crate::csv::{EmptyKeys, Options};
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::{Input, Packing, Stored};
 use crate::kept::NUMERIC;
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, is_null};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Date64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use dictionaries::{Dictionary, Gathered};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::Compression;
+use parts::Part;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
-use std::path::Path;
-use std::sync::OnceLock;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use tacit_crypto::fence::fenced;
 use words::words;
 
@@ -55,6 +58,8 @@ pub enum Format {
     ArrowFile,
     /// Apache Arrow's stream format, which is read and not written.
     ArrowStream,
+    /// A workbook of Excel, which is written alone: what is read of one is kept as an Arrow file.
+    Excel,
 }
 
 impl Format {
@@ -64,7 +69,7 @@ impl Format {
             Some(Format::Parquet)
         } else if start.starts_with(b"ARROW1") {
             Some(Format::ArrowFile)
-        } else if bounds::is_arrow_stream(start) {
+        } else if crate::bounds::is_arrow_stream(start) {
             Some(Format::ArrowStream)
         } else {
             None
@@ -81,6 +86,7 @@ impl Format {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "parquet" | "pq" => Some(Format::Parquet),
             "arrow" | "feather" | "ipc" => Some(Format::ArrowFile),
+            "xlsx" => Some(Format::Excel),
             _ => None,
         }
     }
@@ -91,18 +97,16 @@ impl Format {
             Format::Parquet => "Parquet",
             Format::ArrowFile => "Arrow",
             Format::ArrowStream => "Arrow stream",
+            Format::Excel => "Excel",
         }
     }
 }
 
-/// A file of columns whose schema has been read and whose key columns are there.
+/// A table of columns whose schema has been read and whose key columns are there.
 pub struct Source {
-    input: Input,
-    format: Format,
+    parts: Arc<Vec<Part>>,
     schema: SchemaRef,
     origin: Origin,
-    /// How Parquet is read.
-    options: ArrowReaderOptions,
     /// Columns of 96-bit timestamps, which come without a clock or a zone of their own.
     moments: Vec<usize>,
     /// One for each column that has them, once they are needed.
@@ -110,6 +114,8 @@ pub struct Source {
     spec: KeySpec,
     key_columns: Vec<usize>,
     empty_keys: EmptyKeys,
+    /// Whether its cells are of CSV files whose decimals have a comma.
+    decimal_comma: bool,
     /// Bytes of a row, at most.
     most: u64,
 }
@@ -117,24 +123,23 @@ pub struct Source {
 pub(crate) type Batches<'a> = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + 'a>;
 
 impl Source {
-    /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's
-    /// columns.
-    pub(crate) fn from_input(input: Input, format: Format, spec: KeySpec, options: &Options) -> Result<Self> {
-        let source = Self::without_key(input, format, options)?;
-        let path = source.input.path().to_owned();
+    /// The same with a key, whose columns must be there.
+    pub(crate) fn keyed(self, spec: KeySpec) -> Result<Self> {
+        let path = self.path().to_owned();
         if spec.columns.is_empty() {
             return Err(Error::NoKey(path));
         }
         let mut key_columns = Vec::new();
         for (column, key_type) in spec.columns.iter().zip(&spec.types) {
-            let at = source.position(column)?;
-            let field = source.schema.field(at);
+            let at = self.position(column)?;
+            let field = self.schema.field(at);
             let found = field.data_type();
-            if source.input.is_json() && field.metadata().contains_key(EXTENSION) {
+            let is_json = self.parts.iter().any(|part| part.input.is_json());
+            if is_json && field.metadata().contains_key(EXTENSION) {
                 let found = "objects or lists (JSON)".to_owned();
                 return Err(Error::KeyType { path, column: column.clone(), found });
             }
-            let is_moment = is_moment(found) || source.moments.contains(&at);
+            let is_moment = is_moment(found) || self.moments.contains(&at);
             if is_moment && !key_type.is_date() {
                 return Err(Error::KeyMoment { path, column: column.clone() });
             }
@@ -143,7 +148,37 @@ impl Source {
             }
             key_columns.push(at);
         }
-        Ok(Source { spec, key_columns, ..source })
+        Ok(Source { spec, key_columns, ..self })
+    }
+
+    /// Several files as one table with the columns of the first, in their order: the others' are found by their
+    /// names.
+    pub(crate) fn joined(sources: Vec<Source>) -> Result<Self> {
+        let mut sources = sources.into_iter();
+        let none = || Error::NoKey(PathBuf::new());
+        let mut whole = sources.next().ok_or_else(none)?;
+        let mut fields: Vec<Field> =
+            whole.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+        let mut more = Vec::new();
+        for source in sources {
+            let order = parts::order(&whole, &source)?;
+            for (field, at) in fields.iter_mut().zip(&order) {
+                let nullable = field.is_nullable() || source.schema.field(*at).is_nullable();
+                field.set_nullable(nullable);
+            }
+            let moments = order.iter().enumerate().filter(|(_, at)| source.moments.contains(at));
+            whole.decimal_comma |= source.decimal_comma;
+            whole.moments.extend(moments.map(|(at, _)| at));
+            let parts = Arc::into_inner(source.parts).unwrap_or_default();
+            more.extend(parts.into_iter().map(|part| Part { order: Some(order.clone()), ..part }));
+        }
+        let first = Arc::into_inner(whole.parts).unwrap_or_default();
+        let schema = Schema::new_with_metadata(fields, whole.schema.metadata().clone());
+        Ok(Source {
+            parts: Arc::new(first.into_iter().chain(more).collect()),
+            schema: Arc::new(schema),
+            ..whole
+        })
     }
 
     /// Reads the schema of `input`, whose first bytes say that it has this format, for use without a key.
@@ -165,7 +200,7 @@ impl Source {
                 // In a store each look at a page would be a request.
                 if !input.is_object() {
                     let mut stored = input.stored()?;
-                    guarded(|| bounds::check_parquet(&mut stored, read.metadata())).map_err(own)?;
+                    guarded(|| crate::bounds::check_parquet(&mut stored, read.metadata())).map_err(own)?;
                 }
                 let stored = stored::describe(&input, &read, options.binary_as_text, &damaged)?;
                 let (compression, metadata) = (stored.compression, stored.metadata);
@@ -175,16 +210,16 @@ impl Source {
             }
             Format::ArrowStream => {
                 let mut stored = input.stored()?;
-                guarded(|| bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
+                guarded(|| crate::bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
                 let stored = input.stored()?;
                 let reader = guarded(|| StreamReader::try_new(BufReader::new(stored), None));
                 let schema = reader.map_err(damaged)?.schema();
                 let origin = Origin { compression: Compression::UNCOMPRESSED, ..Origin::text() };
                 (schema, origin, ArrowReaderOptions::new(), Vec::new())
             }
-            Format::ArrowFile => {
+            Format::ArrowFile | Format::Excel => {
                 let mut stored = input.stored()?;
-                guarded(|| bounds::check_arrow(&mut stored, input.bytes())).map_err(own)?;
+                guarded(|| crate::bounds::check_arrow(&mut stored, input.bytes())).map_err(own)?;
                 let stored = input.stored()?;
                 let reader = guarded(|| FileReader::try_new(BufReader::new(stored), None));
                 let schema = reader.map_err(damaged)?.schema();
@@ -194,29 +229,58 @@ impl Source {
                 (schema, origin, ArrowReaderOptions::new(), Vec::new())
             }
         };
+        let decimal_comma = options.decimal_comma && input.lines().is_some();
+        let part = Part { input, format, options: reading, order: None, rows: AtomicU64::new(0) };
         Ok(Source {
-            input,
-            format,
+            parts: Arc::new(vec![part]),
             schema,
             origin,
-            options: reading,
             moments,
             dictionaries: OnceLock::new(),
             spec: KeySpec::text(Vec::new(), Normalisation::default()),
             key_columns: Vec::new(),
             empty_keys: options.empty_keys,
+            decimal_comma,
             most: options.max_row.bytes(),
         })
     }
 
-    /// Where it comes from.
-    pub(crate) fn input(&self) -> &Input {
-        &self.input
+    /// Whether rows go out as CSV unless the output's name says otherwise: see [`Input::is_answer`].
+    pub(crate) fn is_answer(&self) -> bool {
+        self.parts[0].input.is_answer()
     }
 
-    /// The file's size in bytes when it was opened.
+    /// The size in bytes of all files when they were opened.
     pub fn bytes(&self) -> u64 {
-        self.input.bytes()
+        self.parts.iter().map(|part| part.input.bytes()).sum()
+    }
+
+    /// A digest of what was opened: see [`Input::digest`]; of several files a hash of theirs.
+    pub(crate) fn digest(&self) -> Result<[u8; 32]> {
+        if let [one] = self.parts.as_slice() {
+            return one.input.digest();
+        }
+        let digests = self.parts.iter().map(|part| part.input.digest()).collect::<Result<Vec<_>>>()?;
+        digest_of_all(&digests)
+    }
+
+    /// How many cells held errors and count as empty.
+    pub(crate) fn error_cells(&self) -> u64 {
+        self.parts.iter().map(|part| part.input.emptied()).sum()
+    }
+
+    /// The file of a row, counted from 1, and its place there.
+    pub(crate) fn place(&self, row: u64) -> (PathBuf, Place) {
+        parts::place(&self.parts, row)
+    }
+
+    fn done(&self) -> u64 {
+        self.parts.iter().map(|part| part.input.done()).sum()
+    }
+
+    /// Whether its cells are of CSV files whose decimals have a comma.
+    pub(crate) fn has_decimal_comma(&self) -> bool {
+        self.decimal_comma
     }
 
     /// Whether a cell's text is a word for nothing.
@@ -231,7 +295,7 @@ impl Source {
 
     /// The format of an output whose name says none: the file's, but for streams.
     pub fn format(&self) -> Format {
-        self.format.written()
+        self.parts[0].format.written()
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
@@ -262,12 +326,15 @@ impl Source {
             let elements = self.elements(&mut hasher, &batch, &places, row)?;
             let empty = elements.iter().position(Option::is_none);
             if let Some(at) = empty.filter(|_| self.empty_keys == EmptyKeys::Refuse) {
-                let (path, row) = (self.input.path().to_owned(), row + at as u64 + 1);
-                return Err(Error::EmptyKeyInRow { path, row }.into());
+                return Err(match self.place(row + at as u64 + 1) {
+                    (path, Place::Row(row)) => Error::EmptyKeyInRow { path, row },
+                    (path, Place::Line(line)) => Error::EmptyKey { path, line },
+                }
+                .into());
             }
             row += elements.len() as u64;
             visit(&elements)?;
-            progress(self.input.done().min(self.bytes()));
+            progress(self.done().min(self.bytes()));
         }
         progress(self.bytes());
         Ok(hasher.take_tally())
@@ -320,7 +387,7 @@ impl Source {
 
     /// Where the column of this name stands.
     pub(crate) fn position(&self, column: &str) -> Result<usize> {
-        let path = self.input.path().to_owned();
+        let path = self.path().to_owned();
         let names = || self.schema.fields().iter().map(|field| field.name().trim());
         let mut found = names().enumerate().filter(|(_, name)| *name == column.trim()).map(|(at, _)| at);
         match (found.next(), found.next()) {
@@ -335,7 +402,7 @@ impl Source {
 
     /// The file.
     pub(crate) fn path(&self) -> &Path {
-        self.input.path()
+        self.parts[0].input.path()
     }
 
     /// A writer of columns that begin with these, to `output`, which is called `target`.
@@ -367,7 +434,8 @@ impl Source {
         let is_dictionary =
             |at: &usize| matches!(self.schema.field(*at).data_type(), DataType::Dictionary(..));
         let columns: Vec<usize> = (0..self.schema.fields().len()).filter(is_dictionary).collect();
-        let needed = format == Format::ArrowFile && self.format != Format::ArrowFile && !columns.is_empty();
+        let differ = self.parts.len() > 1 || self.parts[0].format != Format::ArrowFile;
+        let needed = format == Format::ArrowFile && differ && !columns.is_empty();
         if !needed || self.dictionaries.get().is_some() {
             return Ok(());
         }
@@ -416,9 +484,14 @@ impl Source {
         &self.schema
     }
 
-    /// That the file is not the one that was read before.
+    /// That the file is not the one that was read before, or one of several.
     pub(crate) fn changed(&self) -> Error {
-        Error::Changed(self.input.path().to_owned())
+        let mut path = self.path().to_owned();
+        // Their keys are one sequence, which does not tell whose rows are others.
+        if self.parts.len() > 1 {
+            path.as_mut_os_string().push(format!(" and {} more", self.parts.len() - 1));
+        }
+        Error::Changed(path)
     }
 
     /// All rows.
@@ -439,18 +512,7 @@ impl Source {
 
     /// The same as the library reads them, fenced; a row longer than rows may be ends them.
     fn raw(&self, columns: Option<Vec<usize>>) -> Result<Batches<'static>> {
-        let (stored, options) = (self.input.stored()?, self.options.clone());
-        let opened = guarded(|| open(self.format, stored, options, columns));
-        let opened = opened.map_err(|error| self.fault(words(&error)))?;
-        let (path, most, mut before) = (self.path().to_owned(), self.most, 0u64);
-        let bounded = Fenced(Some(opened)).map(move |batch| {
-            let batch = batch?;
-            let rows = batch.num_rows() as u64;
-            let batch = bounded(batch, &path, before, most, bounds::long_row);
-            before += rows;
-            batch
-        });
-        Ok(Box::new(bounded))
+        parts::batches(&self.parts, 0..self.parts.len(), columns, &self.schema, self.most)
     }
 
     /// The elements of a batch's rows, which stand behind `before` others, whose key stands in the columns
@@ -486,7 +548,10 @@ impl Source {
         match error {
             ArrowError::ExternalError(source) => match source.downcast::<Error>() {
                 Ok(own) => *own,
-                Err(source) => self.damaged(&source),
+                Err(source) => match source.downcast::<parts::Torn>() {
+                    Ok(torn) => self.damaged_in(torn.part..torn.part + 1, &torn.what),
+                    Err(source) => self.damaged(&source),
+                },
             },
             error => self.damaged(&error),
         }
@@ -497,9 +562,10 @@ impl Source {
         let field = self.schema.field(at);
         let is_bad = |row: &usize| guarded(|| Texts::of(&column.slice(*row, 1), field)).is_err();
         let row = (0..column.len()).find(is_bad).unwrap_or(0) as u64;
+        let (path, place) = self.place(before + row + 1);
         Error::Cell {
-            path: self.path().to_owned(),
-            place: Place::Row(before + row + 1),
+            path,
+            place,
             column: format!("`{}`", tacit_crypto::text::shown(field.name())),
             what: NO_TEXT.to_owned(),
         }
@@ -507,32 +573,35 @@ impl Source {
 
     /// That reading failed: which column, and about where.
     pub(crate) fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
-        let what = words(&error.to_string());
-        for (at, field) in self.schema.fields().iter().enumerate() {
-            let Ok(batches) = self.raw(Some(vec![at])) else { break };
-            let mut rows = 0u64;
-            for batch in batches {
-                match batch {
-                    Ok(batch) => rows += batch.num_rows() as u64,
-                    Err(ArrowError::ExternalError(_)) => break,
-                    Err(error) => {
-                        let column = format!("{} (`{}`)", at + 1, tacit_crypto::text::shown(field.name()));
-                        let what = words(&error.to_string());
-                        let unread = || Error::Unread { path: self.path().to_owned(), column, rows, what };
-                        return self.input.fault().unwrap_or_else(unread);
+        self.damaged_in(0..self.parts.len(), &words(&error.to_string()))
+    }
+
+    fn damaged_in(&self, range: Range<usize>, what: &str) -> Error {
+        for part in range.clone() {
+            for (at, field) in self.schema.fields().iter().enumerate() {
+                let of = part..part + 1;
+                let Ok(batches) = parts::batches(&self.parts, of, Some(vec![at]), &self.schema, self.most)
+                else {
+                    break;
+                };
+                let mut rows = 0u64;
+                for batch in batches {
+                    match batch {
+                        Ok(batch) => rows += batch.num_rows() as u64,
+                        Err(ArrowError::ExternalError(source)) => {
+                            let Ok(torn) = source.downcast::<parts::Torn>() else { break };
+                            let column =
+                                format!("{} (`{}`)", at + 1, tacit_crypto::text::shown(field.name()));
+                            let (input, what) = (&self.parts[part].input, torn.what.clone());
+                            let path = input.path().to_owned();
+                            return input.fault().unwrap_or(Error::Unread { path, column, rows, what });
+                        }
+                        Err(_) => break,
                     }
                 }
             }
         }
-        self.fault(what)
-    }
-
-    fn fault(&self, what: String) -> Error {
-        self.input.fault().unwrap_or_else(|| Error::Damaged {
-            path: self.input.path().to_owned(),
-            format: self.format.name(),
-            what,
-        })
+        self.parts[range.start].fault(what.to_owned())
     }
 }
 
@@ -552,7 +621,9 @@ fn open(
             };
             Box::new(builder.with_batch_size(BATCH).with_projection(mask).build()?)
         }
-        Format::ArrowFile => Box::new(pieces(FileReader::try_new(BufReader::new(stored), columns)?)),
+        Format::ArrowFile | Format::Excel => {
+            Box::new(pieces(FileReader::try_new(BufReader::new(stored), columns)?))
+        }
         Format::ArrowStream => Box::new(pieces(StreamReader::try_new(BufReader::new(stored), columns)?)),
     })
 }
@@ -573,26 +644,6 @@ fn pieces(
     })
 }
 
-/// The batch, which stands behind `before` other rows of the file `path`, if `long_row` finds no row in it that is
-/// longer than `most`. A search that gives up has found nothing out: the batch is damaged.
-fn bounded(
-    batch: RecordBatch,
-    path: &Path,
-    before: u64,
-    most: u64,
-    long_row: impl FnOnce(&RecordBatch, u64) -> Option<usize>,
-) -> std::result::Result<RecordBatch, ArrowError> {
-    match fenced(|| long_row(&batch, most)) {
-        Ok(None) => Ok(batch),
-        Ok(Some(row)) => {
-            let place = Place::Row(before + row as u64 + 1);
-            let error = Error::LongRow { path: path.to_owned(), place, most };
-            Err(ArrowError::ExternalError(Box::new(error)))
-        }
-        Err(panicked) => Err(ArrowError::ParseError(gave_up(&panicked))),
-    }
-}
-
 /// Batches whose reader may panic, which ends them.
 struct Fenced(Option<Batches<'static>>);
 
@@ -607,9 +658,6 @@ impl Iterator for Fenced {
         })
     }
 }
-
-/// What a cell must have to go to a key or to CSV.
-pub(crate) const NO_TEXT: &str = "a cell with a text is expected, which a date or time beyond the calendar has not; leave it empty, or make text of it";
 
 /// Whether cells of this type have one text only.
 pub(crate) fn is_key(data: &DataType) -> bool {
@@ -686,63 +734,9 @@ impl Texts {
     }
 }
 
-/// The text of UUIDs, of 16 bytes each.
-pub(crate) fn uuids(column: &ArrayRef) -> ArrayRef {
-    let Some(cells) = column.as_fixed_size_binary_opt() else { return column.clone() };
-    let text = |bytes: &[u8]| {
-        let mut text = String::with_capacity(36);
-        for (at, byte) in bytes.iter().enumerate() {
-            if matches!(at, 4 | 6 | 8 | 10) {
-                text.push('-');
-            }
-            text += &format!("{byte:02x}");
-        }
-        text
-    };
-    let texts: StringArray = cells.iter().map(|cell| cell.map(text)).collect();
-    std::sync::Arc::new(texts)
-}
-
-/// Dates in milliseconds as dates where all are whole days, else as text: a time that somebody put there stays.
-pub(crate) fn dates(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
-    let days = column.as_primitive::<Date64Type>();
-    if days.iter().flatten().all(|day| whole_days(day).is_some()) {
-        return arrow_cast::cast(column, &DataType::Date32);
-    }
-    let options = FormatOptions::new().with_display_error(false);
-    let texts = ArrayFormatter::try_new(column, &options)?;
-    let text = |row: usize| match column.is_null(row) {
-        true => Ok(None),
-        false => {
-            let text = texts.value(row).try_to_string()?;
-            Ok(Some(text.strip_suffix("T00:00:00").map_or(text.clone(), str::to_owned)))
-        }
-    };
-    let texts: StringArray = (0..column.len()).map(text).collect::<std::result::Result<_, ArrowError>>()?;
-    Ok(std::sync::Arc::new(texts))
-}
-
-/// That rows cannot go to the file of this name.
-pub(crate) fn unwritable(target: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::Unwritable { path: target.to_owned(), source: std::io::Error::other(error.to_string()) }
-}
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-
-    /// A search for a long row that gives up on a damaged batch is an error of the file, not a batch without one.
-    #[test]
-    fn a_batch_whose_rows_cannot_be_measured_is_refused() {
-        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "bb", "ccc"]));
-        let batch = RecordBatch::try_from_iter([("a", texts)]).unwrap();
-        let of = |found: fn(&RecordBatch, u64) -> Option<usize>| {
-            bounded(batch.clone(), Path::new("t.arrow"), 10, 2, found).map_err(|error| error.to_string())
-        };
-        assert_eq!(of(|_, _| None).unwrap().num_rows(), 3);
-        let long = of(|_, _| Some(2)).unwrap_err();
-        assert!(long.contains("t.arrow") && long.contains("13"), "{long}");
-        let gave_up = of(|batch, _| Some(batch.num_rows() / (batch.num_columns() - 1))).unwrap_err();
-        assert!(gave_up.contains(crate::fault::PANICKED), "{gave_up}");
-    }
+/// Of a table of several files with these digests.
+pub(crate) fn digest_of_all(digests: &[[u8; 32]]) -> Result<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new_derive_key("tacit several files v1");
+    hasher.update(digests.as_flattened());
+    Ok(*hasher.finalize().as_bytes())
 }

@@ -7,15 +7,16 @@
 //! `2024-01-31T12:00:00`, those with a time zone in UTC and with `Z` behind them, UUIDs
 //! as text, other bytes in hex. Lists and structures are refused.
 
-use crate::columnar::{self, Format, NO_TEXT, Origin, Writer, is_uuid};
+use crate::columnar::{self, Format, NO_TEXT, Origin, Writer, plain, without_text};
 use crate::csv;
+use crate::excel::{SHEET_COLUMNS, SHEET_ROWS, is_too_long};
 use crate::fault::{Error, Place, Result, gave_up};
 use crate::input::{BUFFER, Packer, Packing};
 use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_schema::SchemaRef;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -33,11 +34,44 @@ pub(crate) fn prove(source: &columnar::Source, target: &Path) -> Result<()> {
         false => source.try_columns(target),
     };
     tried.map_err(|error| match error {
-        Error::Cell { path, place, column, what } if path == target => {
-            Error::Cell { path: source.path().to_owned(), place, column, what }
+        Error::Cell { path, place: Place::Row(row), column, what } if path == target => {
+            let (path, place) = source.place(row);
+            Error::Cell { path, place, column, what }
         }
         other => other,
     })
+}
+
+/// As [`prove`], of a CSV file whose rows go to a workbook.
+pub(crate) fn prove_workbook(source: &csv::Source, target: &Path) -> Result<()> {
+    if source.columns().count() > SHEET_COLUMNS {
+        return Err(too_many_columns(target));
+    }
+    let all: Vec<usize> = (0..source.columns().count()).collect();
+    let mut rows = 1;
+    source.read_columns(&all, |line, cells| {
+        rows += 1;
+        if rows > SHEET_ROWS {
+            let (what, remedy) = ("more than 1,048,575 rows", "name it .parquet, .arrow or .csv");
+            return Err(Error::NoRoom { path: target.to_owned(), what, remedy });
+        }
+        match cells.iter().position(|cell| is_too_long(cell)) {
+            None => Ok(()),
+            Some(at) => {
+                let (path, place, column) =
+                    (source.path().to_owned(), Place::Line(line), (at + 1).to_string());
+                let what =
+                    "a text of at most 32,767 characters is expected, as cells of Excel are".to_owned();
+                Err(Error::Cell { path, place, column, what })
+            }
+        }
+    })?;
+    Ok(())
+}
+
+fn too_many_columns(target: &Path) -> Error {
+    let (what, remedy) = ("more than 16,384 columns", "name it .parquet, .arrow or .csv");
+    Error::NoRoom { path: target.to_owned(), what, remedy }
 }
 
 fn try_lines(source: &columnar::Source, target: &Path) -> Result<()> {
@@ -52,14 +86,14 @@ fn try_lines(source: &columnar::Source, target: &Path) -> Result<()> {
 /// Whether rows of columns go to CSV in an output of this name: where it says so, and where it says nothing
 /// and they come from a database, whose answer has no format of its own.
 pub(crate) fn goes_to_csv(source: &columnar::Source, target: &Path) -> bool {
-    Packing::by_name(target).is_some() || (source.input().is_answer() && Format::by_name(target).is_none())
+    Packing::by_name(target).is_some() || (source.is_answer() && Format::by_name(target).is_none())
 }
 
 /// Refuses an output whose name says that it holds what we do not write: CSV under it would be taken for that.
 pub(crate) fn is_ours(target: &Path) -> Result<()> {
     let end = target.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
     let kind = match end.as_str() {
-        "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" | "numbers" => "spreadsheets",
+        "xls" | "xlsm" | "xlsb" | "ods" | "numbers" => "spreadsheets of this kind; it writes .xlsx",
         "json" | "jsonl" | "ndjson" => "JSON",
         "avro" => "Avro",
         "orc" => "ORC",
@@ -79,6 +113,9 @@ pub(crate) fn admits(source: &columnar::Source, target: &Path) -> Result<()> {
         return has_text(source, target);
     }
     let format = Format::by_name(target).unwrap_or(source.format());
+    if format == Format::Excel && source.schema().fields().len() > SHEET_COLUMNS {
+        return Err(too_many_columns(target));
+    }
     match columnar::lacks(format, source.schema(), source.format() == Format::Parquet) {
         None => Ok(()),
         Some((at, kind)) => {
@@ -97,20 +134,8 @@ pub(crate) fn has_text(source: &columnar::Source, target: &Path) -> Result<()> {
     }
 }
 
-/// What cells of this type are, if they have no text.
-pub(crate) fn without_text(data: &DataType) -> Option<&'static str> {
-    match data {
-        DataType::Dictionary(_, values) => without_text(values),
-        DataType::RunEndEncoded(_, values) => without_text(values.data_type()),
-        DataType::Struct(_) | DataType::Map(..) => Some("a structure"),
-        DataType::Union(..) => Some("a union"),
-        DataType::Duration(_) | DataType::Interval(_) => Some("a span of time"),
-        other if other.is_nested() => Some("a list"),
-        _ => None,
-    }
-}
-
-/// Writes the rows that `wanted` says of their numbers to `output`, a file of columns called `target`. Returns the number of rows.
+/// Writes the rows that `wanted` says of their numbers to `output`, a file of columns called `target`. Returns the
+/// number of rows.
 pub(crate) fn to_columns(
     source: &csv::Source,
     wanted: impl FnMut(u64) -> Result<bool>,
@@ -248,23 +273,6 @@ impl<'a, W: Write> Lines<'a, W> {
         packer.finish().map_err(fault)
     }
 }
-
-/// A column whose cells are written as they are: no dictionary, points in time of a zone in UTC, and UUIDs as
-/// text.
-pub(crate) fn plain(column: &ArrayRef, field: &Field) -> std::result::Result<ArrayRef, ArrowError> {
-    match column.data_type() {
-        DataType::FixedSizeBinary(_) if is_uuid(field) => Ok(columnar::uuids(column)),
-        DataType::Dictionary(_, values) => plain(&arrow_cast::cast(column, values)?, field),
-        DataType::RunEndEncoded(_, values) => plain(&arrow_cast::cast(column, values.data_type())?, field),
-        DataType::Timestamp(unit, Some(zone)) if &**zone != UTC => {
-            arrow_cast::cast(column, &DataType::Timestamp(*unit, Some(UTC.into())))
-        }
-        DataType::Date64 => columnar::dates(column),
-        _ => Ok(column.clone()),
-    }
-}
-
-const UTC: &str = "+00:00";
 
 fn separate(line: &mut String, at: usize) {
     if at > 0 {

@@ -24,10 +24,13 @@ use crate::behind::{Behind, beside};
 pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
+use crate::kept::Kept;
 use crate::kind;
+use crate::lines::RowLines;
 use crate::records::{KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use rows::{Marks, Rows};
 use std::io::Write;
@@ -37,6 +40,8 @@ use stream::BYTE_ORDER_MARK;
 
 /// Rows of a batch of columns.
 const BATCH: usize = 1 << 16;
+/// The same, of what is kept to be read again.
+const ROWS_KEPT: usize = 8192;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -116,6 +121,18 @@ pub struct Options {
     pub empty_keys: EmptyKeys,
     /// How long a row may be.
     pub max_row: MaxRow,
+    /// What happens to cells of a workbook that hold an error.
+    pub error_cells: ErrorCells,
+}
+
+/// What happens to cells of a workbook that hold an error, such as `#N/A`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ErrorCells {
+    /// They are an error, which names the cell.
+    #[default]
+    Refuse,
+    /// They count as empty, and are counted.
+    Null,
 }
 
 /// Bytes of a row, at most: as it is written in a CSV file, of its cells in a file of columns. Memory holds a few
@@ -314,6 +331,44 @@ impl Source {
             visit(rows.line(), &fields)?;
         }
         Ok(contents)
+    }
+
+    /// The table as an Arrow file, in which an empty cell is a null.
+    pub(crate) fn as_columns(&self) -> Result<Input> {
+        let path = self.path();
+        let unkept = |error: &dyn std::fmt::Display| Error::Unreadable {
+            path: path.to_owned(),
+            source: std::io::Error::other(format!("in {}: {error}", std::env::temp_dir().display())),
+        };
+        let (schema, places) = (self.schema(), (0..self.header.len()).collect::<Vec<_>>());
+        let mut columns: Vec<LargeStringBuilder> = places.iter().map(|_| LargeStringBuilder::new()).collect();
+        let kept = Kept::new().map_err(|error| unkept(&error))?;
+        let mut writer = FileWriter::try_new(kept, &schema).map_err(|error| unkept(&error))?;
+        let mut flush = |columns: &mut Vec<LargeStringBuilder>| {
+            let arrays = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+            let batch = RecordBatch::try_new(schema.clone(), arrays);
+            batch.and_then(|batch| writer.write(&batch)).map_err(|error| unkept(&error))
+        };
+        let mut waiting = 0;
+        let mut lines = RowLines::default();
+        self.read_columns(&places, |line, cells| {
+            lines.add(line);
+            for (column, cell) in columns.iter_mut().zip(cells) {
+                column.append_option((!cell.is_empty()).then_some(cell));
+            }
+            waiting += 1;
+            if waiting == ROWS_KEPT {
+                waiting = 0;
+                flush(&mut columns)?;
+            }
+            Ok::<_, Error>(())
+        })?;
+        if waiting > 0 {
+            flush(&mut columns)?;
+        }
+        let mut kept = writer.into_inner().map_err(|error| unkept(&error))?;
+        kept.flush().map_err(|error| unkept(&error))?;
+        Ok(Input::kept(path, kept, self.input.digest()?).of_rows(lines))
     }
 
     /// The table's columns, all of text.

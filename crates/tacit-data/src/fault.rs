@@ -276,6 +276,32 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// A folder in which there is no table, or one within another.
+    #[error("{}: {what}", name(.path))]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// One of several files, whose columns are not those of the first.
+    #[error("{}: {what}; files of one table have the same columns", name(.path))]
+    Unlike {
+        /// The file.
+        path: PathBuf,
+        /// Which column differs, and how.
+        what: String,
+    },
+    /// A cell of a workbook that has no value.
+    #[error("{}, cell {cell}: {what}", name(.path))]
+    SheetCell {
+        /// The file.
+        path: PathBuf,
+        /// What the sheet calls the cell.
+        cell: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A column of a file of columns that cannot be read.
     #[error("{}: column {column} cannot be read behind row {rows}: {what}", name(.path))]
     Unread {

@@ -5,8 +5,7 @@
 //! ([`values`]). A null is nothing. A column of cells that cannot be so is refused before any
 //! is read.
 
-use crate::columnar::Source;
-use crate::convert;
+use crate::columnar::{self, Source};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::kept::NUMERIC;
 use crate::records::KeySet;
@@ -31,7 +30,7 @@ impl Purpose {
     /// What to do about a column of this type; `None` if its cells can be given so.
     fn refuses(self, data: &DataType) -> Option<&'static str> {
         match (self, data) {
-            (Purpose::Shown, _) => convert::without_text(data).map(|_| "make text of it"),
+            (Purpose::Shown, _) => columnar::without_text(data).map(|_| "make text of it"),
             (Purpose::Value, _) => values::refused(data, Form::Plain),
             (Purpose::Number(_), DataType::Dictionary(_, of)) => self.refuses(of),
             (
@@ -77,7 +76,7 @@ pub(crate) fn each<E: From<Error>>(
         let arrays: Option<Vec<&ArrayRef>> = arrays.collect();
         let arrays = arrays.ok_or_else(|| source.changed())?;
         let plain = |(column, &at): (&ArrayRef, &usize)| {
-            let plain = guarded(|| convert::plain(column, source.schema().field(at)));
+            let plain = guarded(|| columnar::plain(column, source.schema().field(at)));
             plain.map_err(|_| source.textless(at, column, row))
         };
         let plain: Vec<ArrayRef> = arrays.into_iter().zip(&places).map(plain).collect::<Result<_>>()?;
@@ -85,7 +84,8 @@ pub(crate) fn each<E: From<Error>>(
             .iter()
             .zip(&places)
             .map(|(column, &at)| {
-                let given = guarded(|| Given::of(column, source.schema().field(at), purpose));
+                let comma = source.has_decimal_comma();
+                let given = guarded(|| Given::of(column, source.schema().field(at), purpose, comma));
                 given.map_err(|_| source.textless(at, column, row))
             })
             .collect::<Result<_>>()?;
@@ -104,8 +104,8 @@ pub(crate) fn each<E: From<Error>>(
             {
                 text.clear();
                 *there = guarded(|| given.read(at, text)).map_err(|what| {
-                    let column = shown(column);
-                    Error::Cell { path: path(), place, column, what }
+                    let (column, (path, place)) = (shown(column), source.place(row));
+                    Error::Cell { path, place, column, what }
                 })? && !source.is_null(text);
             }
             let cells: Vec<Option<&str>> =
@@ -127,11 +127,12 @@ impl<'a> Given<'a> {
         column: &'a ArrayRef,
         field: &Field,
         purpose: Purpose,
+        comma: bool,
     ) -> std::result::Result<Self, arrow_schema::ArrowError> {
         if purpose == Purpose::Shown {
             return Ok(Given::Text(ArrayFormatter::try_new(column, &OPTIONS)?, column));
         }
-        let cells = Cells::of(column)?;
+        let cells = Cells::of(column)?.with_comma(comma);
         let is_numeric = field.metadata().get(NUMERIC.0).is_some_and(|name| name == NUMERIC.1);
         let form = if let Purpose::Number(form) = purpose { form } else { Form::Plain };
         Ok(Given::Value(if is_numeric { cells.of_numbers() } else { cells }, form))

@@ -6,14 +6,15 @@
 //! what it said. An object in a store is read again, and is refused if it changed; so is a file that was opened to
 //! be recorded ([`Input::open_pinned`]). How a file is packed is known by its first bytes, whatever it is called.
 
-use crate::database;
 use crate::fault::{Error, Result, gave_up};
 use crate::kept::{Kept, mask};
+use crate::lines::RowLines;
 use crate::object::Object;
 use crate::pinned::{self, Pinned};
 use crate::place::{self, Place as Lead};
 use crate::reread::LastRead;
 use crate::zipped::Member;
+use crate::{adbc, database, web};
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::{File, Metadata};
@@ -138,6 +139,10 @@ pub struct Input {
     answer: Option<[u8; 32]>,
     /// Whether columns were made of JSON lines.
     is_json: bool,
+    /// Of columns that were made of a CSV file, where its rows start.
+    lines: Option<RowLines>,
+    /// Cells that hold errors and count as empty.
+    emptied: u64,
 }
 
 enum Place {
@@ -171,14 +176,21 @@ impl Input {
             last_read: LastRead::default(),
             answer,
             is_json: false,
+            lines: None,
+            emptied: 0,
         };
         let mut input = match Lead::of(path).map_err(|what| Error::address(path, what))? {
-            Lead::Query => {
+            lead @ (Lead::Query | Lead::Driver) => {
                 let shown = place::shown(path);
                 let failed = |panicked: Panicked| Error::Remote { path: shown, what: gave_up(&panicked) };
-                let (kept, answer) = fenced(|| database::read(path)).map_err(failed)??;
+                let read = if lead == Lead::Query { database::read } else { adbc::read };
+                let (kept, answer) = fenced(|| read(path)).map_err(failed)??;
+                return Ok(Input::kept(&place::shown(path), kept, answer));
+            }
+            Lead::Web => {
+                let kept = web::read(path)?;
                 let bytes = kept.bytes();
-                return Ok(of(place::shown(path), Place::Kept(kept), bytes, Some(answer)));
+                of(place::shown(path), Place::Kept(kept), bytes, None)
             }
             Lead::Object { .. } => {
                 let object = Object::open(path)?;
@@ -192,7 +204,11 @@ impl Input {
         };
         input.packing = Packing::of(&input.start()?);
         if input.packing == Packing::Zip {
-            input.member = Some(Member::find(&input.path, input.stored()?)?);
+            input.member = Member::find(&input.path, input.stored()?)?;
+            // A workbook is an archive, and is read as it is.
+            if input.member.is_none() {
+                input.packing = Packing::Plain;
+            }
         }
         Ok(input)
     }
@@ -223,10 +239,10 @@ impl Input {
         }
     }
 
-    /// Columns that were made of the JSON lines `of`, whose digest is this.
-    pub(crate) fn made(of: &Input, kept: Kept, digest: [u8; 32]) -> Self {
+    /// A table that was read already and is kept as an Arrow file; `digest` is of what was read.
+    pub(crate) fn kept(path: &Path, kept: Kept, digest: [u8; 32]) -> Self {
         Input {
-            path: of.path.clone(),
+            path: path.to_owned(),
             bytes: kept.bytes(),
             place: Place::Kept(kept),
             packing: Packing::Plain,
@@ -234,8 +250,35 @@ impl Input {
             done: Arc::default(),
             last_read: LastRead::default(),
             answer: Some(digest),
-            is_json: true,
+            is_json: false,
+            lines: None,
+            emptied: 0,
         }
+    }
+
+    /// The same, made of JSON lines.
+    pub(crate) fn of_json(self) -> Self {
+        Input { is_json: true, ..self }
+    }
+
+    /// The same, made of a CSV file whose rows start on these lines.
+    pub(crate) fn of_rows(self, lines: RowLines) -> Self {
+        Input { lines: Some(lines), ..self }
+    }
+
+    /// The same, made of a workbook of which so many cells held errors and count as empty.
+    pub(crate) fn of_workbook(self, emptied: u64) -> Self {
+        Input { emptied, ..self }
+    }
+
+    /// How many cells held errors and count as empty.
+    pub(crate) fn emptied(&self) -> u64 {
+        self.emptied
+    }
+
+    /// Where the rows start of the CSV file that columns were made of.
+    pub(crate) fn lines(&self) -> Option<&RowLines> {
+        self.lines.as_ref()
     }
 
     /// Its name, as the caller gave it, without a password.
@@ -243,7 +286,8 @@ impl Input {
         &self.path
     }
 
-    /// Whether it is what a database answered, or made of lines: an output has no format from it.
+    /// Whether it is what a database answered, or made of lines, of a workbook or of CSV among other files: an
+    /// output has no format from it.
     pub(crate) fn is_answer(&self) -> bool {
         self.answer.is_some()
     }

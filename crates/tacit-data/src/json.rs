@@ -73,7 +73,7 @@ pub(crate) fn to_columns(input: &Input, options: &Options) -> Result<Input> {
     batch.finish().and_then(|batch| writer.write(&batch)).map_err(|error| unkept(&error))?;
     let mut kept = writer.into_inner().map_err(|error| unkept(&error))?;
     kept.flush().map_err(|error| unkept(&error))?;
-    Ok(Input::made(input, kept, input.digest()?))
+    Ok(Input::kept(input.path(), kept, input.digest()?).of_json())
 }
 
 /// An object's members as they are written.

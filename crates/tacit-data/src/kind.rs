@@ -39,6 +39,7 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
         "an old Excel workbook (.xls) or another Office file of that time",
         "save it as CSV UTF-8",
     ),
+    (b"PK\x03\x04", "an Excel workbook or another archive", "save the sheet as CSV UTF-8"),
     (b"%PDF-", "a PDF", "export the table as CSV"),
     (b"\x93NUMPY", "a NumPy array", "save it as CSV or Parquet"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "save it as CSV or Parquet"),

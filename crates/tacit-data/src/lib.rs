@@ -3,17 +3,23 @@
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`table`], [`columnar`]: tables of every format, Parquet and Arrow among them.
 //! - [`values`]: tables to compute on, which get columns of results.
-//! - [`place`], [`object`]: tables in databases and in stores, by their addresses.
+//! - [`place`], [`object`]: tables in databases, in stores and on servers, by their addresses.
 //! - [`input`]: files and streams, packed or not, that can be read twice.
 //! - [`keys`]: the types of keys, and when two spellings are one key.
 //! - [`generate`]: realistic test data from a seed.
 //! - [`npz`]: NumPy archives, written as a stream.
 #![forbid(unsafe_code)]
 
+#[cfg_attr(any(not(feature = "adbc"), target_feature = "crt-static"), path = "adbc/absent.rs")]
+mod adbc;
 mod batch;
 mod behind;
 mod bounds;
 pub use behind::{Written, named};
+
+/// What digests of answers by ADBC are hashed for.
+pub const ANSWER_DIGEST: &str = "tacit rows of a query by ADBC v1";
+
 pub mod columnar;
 mod convert;
 pub mod csv;
@@ -21,6 +27,7 @@ pub mod csv;
 mod database;
 mod distinct;
 mod encoding;
+mod excel;
 mod fault;
 pub mod generate;
 pub mod give;
@@ -30,6 +37,7 @@ mod json;
 mod kept;
 pub mod keys;
 mod kind;
+mod lines;
 pub mod machine;
 pub mod npz;
 #[cfg_attr(not(feature = "s3"), path = "object/absent.rs")]
@@ -43,9 +51,14 @@ pub mod records;
 mod reread;
 pub mod table;
 pub mod values;
+#[cfg_attr(not(feature = "s3"), path = "web/absent.rs")]
+mod web;
 mod zipped;
 
 // What a build without databases and stores says, tried in one with both.
+#[cfg(all(test, feature = "postgres", feature = "s3"))]
+#[path = "adbc/absent.rs"]
+mod absent_adbc;
 #[cfg(all(test, feature = "postgres", feature = "s3"))]
 #[path = "database/absent.rs"]
 mod absent_database;
@@ -53,10 +66,13 @@ mod absent_database;
 #[allow(dead_code, unreachable_pub)]
 #[path = "object/absent.rs"]
 mod absent_object;
+#[cfg(all(test, feature = "postgres", feature = "s3"))]
+#[path = "web/absent.rs"]
+mod absent_web;
 
 #[cfg(all(test, feature = "postgres", feature = "s3"))]
 mod tests {
-    use super::{absent_database, absent_object};
+    use super::{absent_adbc, absent_database, absent_object, absent_web};
     use std::path::Path;
 
     #[test]
@@ -68,6 +84,8 @@ mod tests {
             absent_object::Upload::check(object, false).err(),
             absent_object::Upload::begin(object, false).err(),
             absent_object::Object::open(object).err(),
+            absent_adbc::read(Path::new("adbc:d?uri=hunter2#table a")).err(),
+            absent_web::read(Path::new("https://ann:hunter2@host/x.csv")).err(),
         ];
         for fault in faults {
             let fault = fault.unwrap();

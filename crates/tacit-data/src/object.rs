@@ -42,7 +42,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// How long an interrupted run may take to tell the store that its parts are not wanted.
 const ABORTING: Duration = Duration::from_secs(5);
 
-fn runtime() -> io::Result<&'static Runtime> {
+pub(crate) fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
@@ -151,7 +151,7 @@ fn store(bucket: &str) -> std::result::Result<AmazonS3, String> {
 }
 
 /// Whether the host of what is behind `http://` is this machine.
-fn is_here(rest: &str) -> bool {
+pub(crate) fn is_here(rest: &str) -> bool {
     let authority = rest.split('/').next().unwrap_or("");
     let host = authority.rsplit('@').next().unwrap_or("");
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -174,18 +174,20 @@ fn explain(error: &object_store::Error) -> String {
         Store::Precondition { .. } | Store::NotModified { .. } => {
             "the object changed while it was used".into()
         }
-        other => {
-            let mut deepest: &dyn std::error::Error = other;
-            while let Some(below) = deepest.source() {
-                deepest = below;
-            }
-            let text = deepest.to_string();
-            // An answer of the store stands behind the words of its client, as a page of XML.
-            let text = text.split(['<', '{']).next().unwrap_or("").trim_end_matches([' ', ':', '\n']);
-            let text: String = text.chars().take(200).collect();
-            format!("the store cannot be reached or failed: {text}")
-        }
+        other => format!("the store cannot be reached or failed: {}", explain_transport(other)),
     }
+}
+
+/// What is at the bottom of an error of a connection, in a few words.
+pub(crate) fn explain_transport(error: &dyn std::error::Error) -> String {
+    let mut deepest = error;
+    while let Some(below) = deepest.source() {
+        deepest = below;
+    }
+    let text = deepest.to_string();
+    // An answer of the server stands behind the words of its client, as a page of XML.
+    let text = text.split(['<', '{']).next().unwrap_or("").trim_end_matches([' ', ':', '\n']);
+    text.chars().take(200).collect()
 }
 
 /// An object that is read, and is the same from first to last.

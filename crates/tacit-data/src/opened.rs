@@ -1,32 +1,154 @@
-//! A table that was opened, and what its first bytes say it is.
+//! What the names of a table lead to: files, folders and patterns of them, and several as one table.
 
-use crate::columnar::Format;
-use crate::csv::Options;
-use crate::fault::Result;
-use crate::input::Input;
+use crate::columnar::{self, Format};
+use crate::csv::{self, Options};
+use crate::excel;
+use crate::fault::{Error, Result};
+use crate::input::{Input, Packing};
 use crate::json;
-use std::path::Path;
+use crate::place;
+use std::path::{Path, PathBuf};
 
+/// A table whose columns are to be looked at.
 pub(crate) enum Opened {
-    Rows(Input),
-    Columns(Input, Format),
+    /// In rows.
+    Csv(Input),
+    /// In columns.
+    Columns(Box<columnar::Source>),
 }
 
-impl Opened {
-    /// Opens the table at `path`; JSON lines become columns.
-    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self> {
-        Self::of(Input::open(path)?, options)
-    }
+/// Opens the table at these names; several files are one table, in their order.
+pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Result<Opened> {
+    all(paths, options, Input::open)
+}
 
-    /// The same for an input that is open.
-    pub(crate) fn of(input: Input, options: &Options) -> Result<Self> {
-        let start = input.start()?;
-        Ok(match Format::of(&start) {
-            Some(format) => Opened::Columns(input, format),
-            None if json::is_lines(&start) => {
-                Opened::Columns(json::to_columns(&input, options)?, Format::ArrowFile)
-            }
-            None => Opened::Rows(input),
-        })
+/// The same, every file pinned: see [`Input::open_pinned`].
+pub(crate) fn open_pinned(paths: &[PathBuf], options: &Options) -> Result<Opened> {
+    all(paths, options, Input::open_pinned)
+}
+
+fn all(paths: &[PathBuf], options: &Options, input: fn(&Path) -> Result<Input>) -> Result<Opened> {
+    let files = listed(paths)?;
+    if let [one] = files.as_slice() {
+        return single(one, options, input);
     }
+    let mut sources = Vec::new();
+    for file in &files {
+        sources.push(match single(file, options, input)? {
+            Opened::Columns(source) => *source,
+            Opened::Csv(input) => {
+                let kept = csv::Source::from_input(input, *options)?.as_columns()?;
+                columnar::Source::without_key(kept, Format::ArrowFile, options)?
+            }
+        });
+    }
+    Ok(Opened::Columns(Box::new(columnar::Source::joined(sources)?)))
+}
+
+fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> Result<Opened> {
+    let (file, part) = place::sheet(path);
+    let input = input(if place::is_remote(path) { path } else { file })?;
+    let columns = |input, format| {
+        let source = columnar::Source::without_key(input, format, options)?;
+        Ok(Opened::Columns(Box::new(source)))
+    };
+    let start = input.start()?;
+    if let Some(kept) = of_workbook(&input, &start, part, options)? {
+        return columns(kept, Format::ArrowFile);
+    }
+    if part.is_some() {
+        return Err(Error::address(path, "what is behind the # names a sheet, and the file is no workbook"));
+    }
+    match Format::of(&start) {
+        Some(format) => columns(input, format),
+        None if json::is_lines(&start) => columns(json::to_columns(&input, options)?, Format::ArrowFile),
+        None => Ok(Opened::Csv(input)),
+    }
+}
+
+/// A digest of what is at these names, as a table that was opened has it.
+pub(crate) fn digest(paths: &[PathBuf]) -> Result<[u8; 32]> {
+    let files = listed(paths)?;
+    let of = |path: &PathBuf| {
+        let (file, _) = place::sheet(path);
+        Input::open(if place::is_remote(path) { path } else { file })?.digest()
+    };
+    match files.as_slice() {
+        [one] => of(one),
+        several => columnar::digest_of_all(&several.iter().map(of).collect::<Result<Vec<_>>>()?),
+    }
+}
+
+/// The table in a workbook, as an Arrow file; nothing if the input, which begins with `start`, is none.
+fn of_workbook(input: &Input, start: &[u8], part: Option<&str>, options: &Options) -> Result<Option<Input>> {
+    if input.packing() != Packing::Plain || input.is_answer() {
+        return Ok(None);
+    }
+    let Some(kind) = excel::Kind::of(start, input)? else { return Ok(None) };
+    let (kept, emptied) = excel::read(input, kind, part, options)?;
+    Ok(Some(Input::kept(input.path(), kept, input.digest()?).of_workbook(emptied)))
+}
+
+/// The files that these names lead to.
+fn listed(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let is_name = place::is_remote(path) || path == Path::new("-");
+        if !is_name && path.is_dir() {
+            files.extend(in_folder(path)?);
+        } else if !is_name
+            && !path.exists()
+            && path.to_str().is_some_and(|text| text.contains(['*', '?', '[']))
+        {
+            files.extend(matching(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+/// The files of a folder by their names, but for hidden ones, those that begin with `_`, and empty ones.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |source| Error::Unreadable { path: folder.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with(['.', '_']) {
+            continue;
+        }
+        let metadata = std::fs::metadata(&path).map_err(unreadable)?;
+        if metadata.is_dir() {
+            let what = "a folder within a folder is not looked into; name its files, as in 'DIR/*/*.parquet'";
+            return Err(Error::Folder { path, what });
+        }
+        if metadata.len() > 0 {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    if files.is_empty() {
+        return Err(Error::Folder { path: folder.to_owned(), what: "the folder has no table in it" });
+    }
+    Ok(files)
+}
+
+/// The files that a pattern describes, by their names.
+fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let text = pattern.to_str().unwrap_or_default();
+    let rules = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
+    let found = glob::glob_with(text, rules).map_err(|error| Error::address(pattern, error.msg))?;
+    let mut files = Vec::new();
+    for path in found {
+        let path = path.map_err(|error| Error::Unreadable {
+            path: error.path().to_owned(),
+            source: std::io::Error::from(error.error().kind()),
+        })?;
+        if std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    if files.is_empty() { Err(Error::NotFound(pattern.to_owned())) } else { Ok(files) }
 }

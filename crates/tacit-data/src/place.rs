@@ -1,7 +1,8 @@
 //! What the name of a table leads to: a file, a query of a database, or an object in a store.
 //!
 //! `postgresql://[USER@]HOST[:PORT]/DATABASE#QUERY` is what a PostgreSQL server answers to the query behind
-//! the first `#`, taken as it is; `s3://BUCKET/KEY` is an object in a store that speaks S3. Every other name
+//! the first `#`, taken as it is; `adbc:DRIVER?OPTIONS#QUERY` is what a database answers through a driver;
+//! `s3://BUCKET/KEY` is an object in a store that speaks S3, and `https://` what a server gives. Every other name
 //! is one of the file system. A password in such an address is never shown: [`shown`] is what errors, records
 //! and results have in its place.
 
@@ -14,6 +15,10 @@ pub enum Place<'a> {
     Local,
     /// What a database answers.
     Query,
+    /// What a database answers through a driver of ADBC.
+    Driver,
+    /// What a server gives.
+    Web,
     /// An object in a store.
     Object {
         /// The bucket.
@@ -25,6 +30,8 @@ pub enum Place<'a> {
 
 const DATABASES: [&str; 2] = ["postgresql://", "postgres://"];
 const STORE: &str = "s3://";
+const DRIVER: &str = "adbc:";
+const WEB: [&str; 2] = ["https://", "http://"];
 
 impl<'a> Place<'a> {
     /// What `path` leads to, or what is wrong with it.
@@ -32,6 +39,12 @@ impl<'a> Place<'a> {
         let Some(text) = path.to_str() else { return Ok(Place::Local) };
         if of_database(text).is_some() {
             return Ok(Place::Query);
+        }
+        if text.starts_with(DRIVER) {
+            return Ok(Place::Driver);
+        }
+        if of_web(text).is_some() {
+            return Ok(Place::Web);
         }
         let Some(rest) = text.strip_prefix(STORE) else { return Ok(Place::Local) };
         match rest.split_once('/') {
@@ -43,7 +56,12 @@ impl<'a> Place<'a> {
 
 /// Whether the name leads to another machine, by its form alone.
 pub fn is_remote(path: &Path) -> bool {
-    path.to_str().is_some_and(|text| of_database(text).is_some() || text.starts_with(STORE))
+    path.to_str().is_some_and(|text| {
+        of_database(text).is_some()
+            || of_web(text).is_some()
+            || text.starts_with(STORE)
+            || text.starts_with(DRIVER)
+    })
 }
 
 /// The path of a table that is seen from `folder`, unless it lies on another machine.
@@ -58,6 +76,12 @@ pub fn shown(path: &Path) -> PathBuf {
     if let Some((scheme, rest)) = of_database(text) {
         return format!("{scheme}{}", server(rest).unwrap_or_else(|| "[redacted]".into())).into();
     }
+    if let Some(rest) = text.strip_prefix(DRIVER) {
+        return format!("{DRIVER}{}", rest.split(['?', '#']).next().unwrap_or_default()).into();
+    }
+    if let Some((scheme, rest)) = of_web(text) {
+        return format!("{scheme}{}", page(rest).unwrap_or_else(|| "[redacted]".into())).into();
+    }
     match text.strip_prefix(STORE) {
         Some(rest) if !is_bucket(rest.split('/').next().unwrap_or(rest)) => {
             format!("{STORE}[redacted]").into()
@@ -68,7 +92,13 @@ pub fn shown(path: &Path) -> PathBuf {
 
 /// The password in an address of a database, wherever in `text` that stands, if it has one.
 pub fn password(text: &str) -> Option<&str> {
-    let rest = DATABASES.iter().find_map(|scheme| text.split_once(scheme)).map(|(_, rest)| rest)?;
+    if let Some((_, address)) = text.split_once(DRIVER) {
+        let options = address.split('#').next()?.split_once('?')?.1.split('&');
+        let found = options.filter_map(|option| option.strip_prefix("password=")).next();
+        return found.or_else(|| password(address)).filter(|password| !password.is_empty());
+    }
+    let schemes = DATABASES.iter().chain(&WEB);
+    let rest = schemes.filter_map(|scheme| text.split_once(scheme)).map(|(_, rest)| rest).next()?;
     let address = rest.split_once('#').map_or(rest, |(address, _)| address);
     let (_, password) = address.rsplit_once('@')?.0.split_once(':')?;
     Some(password).filter(|password| !password.is_empty())
@@ -77,8 +107,8 @@ pub fn password(text: &str) -> Option<&str> {
 /// What tells tables apart whose names are [`shown`] alike: the same with a digest of the query.
 pub fn account(path: &Path) -> String {
     let name = shown(path).to_string_lossy().into_owned();
-    let query =
-        path.to_str().filter(|text| of_database(text).is_some()).and_then(|text| text.split_once('#'));
+    let is_query = |text: &&str| of_database(text).is_some() || text.starts_with(DRIVER);
+    let query = path.to_str().filter(is_query).and_then(|text| text.split_once('#'));
     match query {
         Some((_, query)) => format!("{name}#{}", blake3::hash(query.trim().as_bytes()).to_hex()),
         None => name,
@@ -88,10 +118,16 @@ pub fn account(path: &Path) -> String {
 /// What is the same for all spellings of one table: of a file its path without links, of a database its hosts,
 /// its name and a digest of the query, whoever logs in; an object's address is its only spelling.
 pub fn canonical(path: &Path) -> String {
+    if let Some(address) = path.to_str().and_then(|text| text.strip_prefix(DRIVER)) {
+        return of_driver(address);
+    }
     let Some((_, rest)) = path.to_str().and_then(of_database) else {
         return match is_remote(path) {
             true => shown(path).to_string_lossy().into_owned(),
-            false => without_links(path).to_string_lossy().into_owned(),
+            false => match sheet(path) {
+                (file, Some(part)) => format!("{}#{part}", without_links(file).to_string_lossy()),
+                (file, None) => without_links(file).to_string_lossy().into_owned(),
+            },
         };
     };
     let (_, query) = rest.split_once('#').unwrap_or((rest, ""));
@@ -102,6 +138,82 @@ pub fn canonical(path: &Path) -> String {
     let words: Vec<&str> = query.trim().trim_end_matches(';').split_whitespace().collect();
     let digest = blake3::hash(words.join(" ").as_bytes());
     format!("postgresql://{}/{database}#{}", hosts.join(","), digest.to_hex())
+}
+
+/// A file, and the part of it that a workbook's name has behind a `#`; a file that is called so is itself.
+pub(crate) fn sheet(path: &Path) -> (&Path, Option<&str>) {
+    let Some(text) = path.to_str() else { return (path, None) };
+    match text.split_once('#') {
+        Some((file, part)) if of_web(text).is_some() || !path.exists() && Path::new(file).is_file() => {
+            (Path::new(file), Some(part))
+        }
+        _ => (path, None),
+    }
+}
+
+/// One spelling of a query through a driver: without who logs in, whatever the order of options.
+fn of_driver(address: &str) -> String {
+    let (server, query) = address.split_once('#').unwrap_or((address, ""));
+    let (driver, options) = server.split_once('?').unwrap_or((server, ""));
+    let of_user = |option: &&str| {
+        ["user", "password", "token", "secret", "key"].iter().any(|word| option.to_lowercase().contains(word))
+    };
+    let plain = |option: &str| {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let value = decoded(value);
+        match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
+            Some((scheme, rest)) => format!("{name}={scheme}://{rest}"),
+            None => format!("{name}={value}"),
+        }
+    };
+    let mut options: Vec<String> = options
+        .split('&')
+        .filter(|option| !of_user(option) || option.starts_with("uri="))
+        .map(plain)
+        .collect();
+    options.sort_unstable();
+    let words: Vec<&str> = query.trim().trim_end_matches(';').split_whitespace().collect();
+    let said = format!("{}\n{}", options.join("&"), words.join(" "));
+    format!("{DRIVER}{driver}#{}", blake3::hash(said.as_bytes()).to_hex())
+}
+
+/// A text of an address without its percent signs.
+pub(crate) fn decoded(text: &str) -> String {
+    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::with_capacity(text.len()), 0);
+    while at < bytes.len() {
+        let hex = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn of_web(text: &str) -> Option<(&str, &str)> {
+    let scheme = WEB.iter().find(|scheme| text.starts_with(**scheme))?;
+    Some(text.split_at(scheme.len()))
+}
+
+/// Host, port and path out of what is behind `https://`; nothing where it is not clear which part is a password.
+fn page(rest: &str) -> Option<String> {
+    let (authority, more) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let (name, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((name, port)) => (name, port.strip_prefix(':').unwrap_or(port)),
+        None => host.split_once(':').unwrap_or((host, "")),
+    };
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || "-._:".contains(c));
+    let is_torn = !authority.contains('@') && authority.contains(':') && more.contains('@');
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+    let path = more.split(['?', '#']).next().unwrap_or_default();
+    (is_plain && is_port && !is_torn && authority.matches('@').count() < 2).then(|| format!("{host}{path}"))
 }
 
 /// The path from the root, with links followed as far as there is anything.
@@ -188,6 +300,12 @@ mod tests {
             "postgresql://:hunter2@[::1]:5432/crm",
             "postgresql://ann:hunter2@a:1,b:2/crm",
             "s3://AKIA:hunter2@bucket/key",
+            "https://ann:hunter2@host.example/a.csv?sig=hunter2#people",
+            "https://ann:hunt/er2@host.example/people",
+            "https://ann:x@er2@host.example/a.csv",
+            "https://host.example/a.csv?token=hunter2&b=people",
+            "adbc:adbc_driver_postgresql?uri=postgresql://ann:hunter2@db/crm#select mail from people",
+            "adbc:adbc_driver_snowflake?username=ann&password=hunter2#table people",
         ];
         for address in addresses {
             let name = shown(Path::new(address)).to_string_lossy().into_owned();
@@ -201,11 +319,15 @@ mod tests {
         assert_eq!(plain("postgresql://#table a@b"), "postgresql://");
         assert_eq!(plain("s3://bucket/a/b@c.csv"), "s3://bucket/a/b@c.csv");
         assert_eq!(plain("./a:b@c"), "./a:b@c");
+        assert_eq!(plain("https://ann:x@host.example:8443/a/b.csv?c=d"), "https://host.example:8443/a/b.csv");
+        assert_eq!(plain("adbc:adbc_driver_sqlite?uri=a.db#table t"), "adbc:adbc_driver_sqlite");
     }
 
     #[test]
     fn a_password_is_found_to_be_left_out() {
         assert_eq!(password("--input=postgresql://ann:a:b@h/x#select '@'"), Some("a:b"));
+        assert_eq!(password("adbc:d?username=ann&password=x#select 1"), Some("x"));
+        assert_eq!(password("https://ann:x@h/a.csv"), Some("x"));
         for none in ["postgresql://ann@h/x#a:b@c", "postgresql://h:5432/x", "ann:b@h", "postgres://ann:@h"] {
             assert_eq!(password(none), None, "{none}");
         }
@@ -239,6 +361,14 @@ mod tests {
         ] {
             assert_ne!(of(other), of(one));
         }
+        let one = "adbc:d?uri=s://ann:p@h/x&a=1#table  t;";
+        for same in
+            ["adbc:d?a=1&uri=s://eve:q@h/x#table t", "adbc:d?uri=s%3A%2F%2Fh/x&password=9&a=1#table t"]
+        {
+            assert_eq!(of(same).replace("s://h/x", ""), of(one).replace("s://h/x", ""), "{same}");
+        }
+        assert_ne!(of("adbc:d?uri=s://h/y&a=1#table t"), of(one));
+        assert_eq!(of("https://ann:p@h/x.csv?sig=1"), of("https://h/x.csv?sig=2"));
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir(at("a")).unwrap();

@@ -1,5 +1,5 @@
-//! A table wherever it comes from: a file of CSV, JSON lines, Parquet or Arrow, which its first bytes tell, an
-//! object of these in a store, or what a database answers to a query.
+//! A table wherever it comes from: a file of CSV, JSON lines, Parquet, Arrow or Excel, which its first bytes tell,
+//! an object of these in a store or on a server, what a database answers to a query, or several of them.
 
 use crate::behind::{Behind, Cell, Written};
 use crate::columnar::{self, Format};
@@ -7,16 +7,15 @@ use crate::convert;
 use crate::csv::{self, Options};
 use crate::fault::{Error, Place, Result};
 use crate::give::{self, Purpose};
-use crate::input::Input;
 use crate::join;
 use crate::keys::Tally;
-use crate::opened::Opened;
+use crate::opened::{self, Opened};
 use crate::records::{Element, KeySet, KeySpec};
 use crate::values::{Column, Form};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// A table whose columns are known and whose key columns are there.
@@ -31,23 +30,48 @@ impl Source {
     /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)),
     /// and finds the key's columns. How fields are separated and enclosed holds for CSV alone.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
-        Self::of(Input::open(path)?, spec, options)
+        Self::open_all(&[path.to_owned()], spec, options)
+    }
+
+    /// Opens several tables as one, in their order: files, folders and patterns of files, and addresses. They have
+    /// the same columns, which are found by their names.
+    pub fn open_all(paths: &[PathBuf], spec: KeySpec, options: Options) -> Result<Self> {
+        Self::of(opened::open(paths, &options)?, spec, options)
     }
 
     /// As [`open`](Self::open), for a table whose [`digest`](Self::digest) is recorded: whatever is read of it, its
-    /// keys among it, is what the digest is of; see [`Input::open_pinned`].
+    /// keys among it, is what the digest is of; see [`Input::open_pinned`](crate::input::Input::open_pinned).
     pub fn open_pinned(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
-        Self::of(Input::open_pinned(path)?, spec, options)
+        Self::open_all_pinned(&[path.to_owned()], spec, options)
     }
 
-    fn of(input: Input, spec: KeySpec, options: Options) -> Result<Self> {
-        Ok(match Opened::of(input, &options)? {
-            Opened::Columns(input, format) => {
-                let source = columnar::Source::from_input(input, format, spec, &options)?;
-                Source::Columns(Box::new(source))
-            }
-            Opened::Rows(input) => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),
+    /// The same of several tables as one: every file of theirs is pinned.
+    pub fn open_all_pinned(paths: &[PathBuf], spec: KeySpec, options: Options) -> Result<Self> {
+        Self::of(opened::open_pinned(paths, &options)?, spec, options)
+    }
+
+    fn of(opened: Opened, spec: KeySpec, options: Options) -> Result<Self> {
+        Ok(match opened {
+            Opened::Columns(source) => Source::Columns(Box::new(source.keyed(spec)?)),
+            Opened::Csv(input) => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),
         })
+    }
+
+    /// The file and the place in it of a row that stands at `place` of the table.
+    pub fn located(&self, place: Place) -> (PathBuf, Place) {
+        match (self, place) {
+            (Source::Columns(source), Place::Row(row)) => source.place(row),
+            (Source::Columns(source), place) => (source.path().to_owned(), place),
+            (Source::Csv(source), place) => (source.path().to_owned(), place),
+        }
+    }
+
+    /// How many cells of a workbook held errors, and count as empty.
+    pub fn error_cells(&self) -> u64 {
+        match self {
+            Source::Csv(_) => 0,
+            Source::Columns(source) => source.error_cells(),
+        }
     }
 
     /// Whether a column has exactly this name.
@@ -82,7 +106,10 @@ impl Source {
     pub fn prove(&self, target: &Path) -> Result<()> {
         match self {
             Source::Columns(source) => convert::prove(source, target),
-            // Its keys cannot be read without all of its rows, and text goes everywhere.
+            Source::Csv(source) if Format::by_name(target) == Some(Format::Excel) => {
+                convert::prove_workbook(source, target)
+            }
+            // Its keys cannot be read without all of its rows, and text goes everywhere else.
             Source::Csv(_) => Ok(()),
         }
     }
@@ -135,11 +162,11 @@ impl Source {
     }
 
     /// A digest of what was opened: of a file the BLAKE3 hash of its bytes, as it is packed; see
-    /// [`Input::digest`].
+    /// [`Input::digest`](crate::input::Input::digest); of several files a hash of theirs, in their order.
     pub fn digest(&self) -> Result<[u8; 32]> {
         match self {
             Source::Csv(source) => source.input().digest(),
-            Source::Columns(source) => source.input().digest(),
+            Source::Columns(source) => source.digest(),
         }
     }
 
@@ -292,7 +319,7 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
         let emptied = std::cell::Cell::new(0);
-        let behind = Behind { names, prefix, rows: &rows, is_left: false, emptied: &emptied };
+        let behind = Behind::new(names, prefix, &rows, &emptied, target);
         self.write_with(keys, &behind, target, output)
     }
 
@@ -309,7 +336,7 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
         let emptied = std::cell::Cell::new(0);
-        let behind = Behind { names, prefix, rows: &rows, is_left: true, emptied: &emptied };
+        let behind = Behind { is_left: true, ..Behind::new(names, prefix, &rows, &emptied, target) };
         self.write_with(keys, &behind, target, output)
     }
 
@@ -336,7 +363,7 @@ impl Source {
     ) -> Result<u64> {
         let (found, emptied) = ([Vec::new()], std::cell::Cell::new(0));
         let rows = |_| &found[..];
-        let behind = Behind { names: &[], prefix: "", rows: &rows, is_left: true, emptied: &emptied };
+        let behind = Behind { is_left: true, ..Behind::new(&[], "", &rows, &emptied, target) };
         match self {
             Source::Csv(source) => {
                 let of = |row| match row < pass.rows {
@@ -442,6 +469,11 @@ fn write_columns(
         true => convert::to_csv(source, wanted, target, output),
         false => source.write_wanted(wanted, target, output),
     }
+}
+
+/// A digest of the table at these names, as [`Source::digest`] has it.
+pub fn digest_of(paths: &[PathBuf]) -> Result<[u8; 32]> {
+    opened::digest(paths)
 }
 
 /// What one reading of a table's keys told.

@@ -13,7 +13,7 @@ use crate::convert::{self, Lines};
 use crate::csv::{self, Contents, Options};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::keys::{KeyType, Reason, plain};
-use crate::opened::Opened;
+use crate::opened::{self, Opened};
 use crate::records::Normalisation;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
@@ -240,12 +240,19 @@ enum Inner {
 impl Table {
     /// Opens the table at `path`, `-` being standard input. `options` hold for CSV alone.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
-        Ok(Table(match Opened::open(path, &options)? {
-            Opened::Columns(input, format) => {
-                Inner::Columns(Box::new(columnar::Source::without_key(input, format, &options)?))
-            }
-            Opened::Rows(input) => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
+        Ok(Table(match opened::open(&[path.to_owned()], &options)? {
+            Opened::Columns(source) => Inner::Columns(source),
+            Opened::Csv(input) => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
         }))
+    }
+
+    /// The file and the place in it of a row that stands at `place` of the table.
+    pub fn located(&self, place: Place) -> (PathBuf, Place) {
+        match (&self.0, place) {
+            (Inner::Columns(source), Place::Row(row)) => source.place(row),
+            (Inner::Columns(source), place) => (source.path().to_owned(), place),
+            (Inner::Csv(source), place) => (source.path().to_owned(), place),
+        }
     }
 
     /// Takes cells that are one of these words as empty.
@@ -348,7 +355,7 @@ impl Table {
                             let is_there = guarded(|| cells.read(column.form, row, text))
                                 .map_err(|w| self.fault(place, column, w))?;
                             if !is_there || source.is_null(text) {
-                                let (path, column) = (source.path().to_owned(), column.shown.clone());
+                                let ((path, place), column) = (self.located(place), column.shown.clone());
                                 return Err(Error::NoValue { path, place, column }.into());
                             }
                         }
@@ -363,11 +370,8 @@ impl Table {
     }
 
     fn fault(&self, place: Place, column: &Wanted, what: String) -> Error {
-        let path = match &self.0 {
-            Inner::Csv(source) => source.path(),
-            Inner::Columns(source) => source.path(),
-        };
-        Error::Cell { path: path.to_owned(), place, column: column.shown.clone(), what }
+        let (path, place) = self.located(place);
+        Error::Cell { path, place, column: column.shown.clone(), what }
     }
 
     /// Whether a file called `target` holds results as text: CSV, by its name or else by this table's format.
@@ -389,6 +393,9 @@ impl Table {
     pub fn prove(&self, target: &Path) -> Result<()> {
         match &self.0 {
             Inner::Columns(source) => convert::prove(source, target),
+            Inner::Csv(source) if Format::by_name(target) == Some(Format::Excel) => {
+                convert::prove_workbook(source, target)
+            }
             Inner::Csv(_) => Ok(()),
         }
     }
@@ -653,6 +660,8 @@ pub(crate) struct Cells {
     dates: bool,
     /// Of numbers with a fraction the text is a whole number, or none.
     floats: bool,
+    /// Decimals may have a comma.
+    comma: bool,
 }
 
 impl Cells {
@@ -668,7 +677,9 @@ impl Cells {
         let cells = |column: &Wanted| {
             let place = there.binary_search(&column.at).map_err(|_| source.changed())?;
             let array = batch.columns().get(place).ok_or_else(|| source.changed())?;
-            guarded(|| Cells::of(array)).map_err(|_| source.textless(column.at, array, before))
+            let cells =
+                guarded(|| Cells::of(array).map(|cells| cells.with_comma(source.has_decimal_comma())));
+            cells.map_err(|_| source.textless(column.at, array, before))
         };
         columns.iter().map(cells).collect()
     }
@@ -698,12 +709,18 @@ impl Cells {
         };
         let dates = matches!(data, DataType::Date32 | DataType::Date64);
         let plain = Field::new("", array.data_type().clone(), true);
-        Ok(Cells { dates, floats: data.is_floating(), lists: None, texts: Texts::of(array, &plain)? })
+        let (floats, texts) = (data.is_floating(), Texts::of(array, &plain)?);
+        Ok(Cells { dates, floats, lists: None, comma: false, texts })
     }
 
     /// The same of text that holds numbers which may have a fraction.
     pub(crate) fn of_numbers(self) -> Self {
         Cells { floats: true, ..self }
+    }
+
+    /// The same of text whose decimals may have a comma.
+    pub(crate) fn with_comma(self, comma: bool) -> Self {
+        Cells { comma, ..self }
     }
 
     /// Appends the text of a row's value; `false` if it has none.
@@ -732,7 +749,7 @@ impl Cells {
             (text, Form::Plain) if self.floats => {
                 scaled(text, 0, out).map_err(|_| "a whole number is expected".to_owned())?;
             }
-            (text, form) => form.read(text, out)?,
+            (text, form) => form.read_written(text, self.comma, out)?,
         }
         Ok(true)
     }

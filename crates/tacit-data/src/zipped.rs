@@ -21,12 +21,15 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Finds the only file of the archive `stored`, which is called `path`.
-    pub(crate) fn find(path: &Path, stored: impl Read + Seek) -> Result<Self> {
+    /// Finds the only file of the archive `stored`, which is called `path`; nothing in a workbook of Excel.
+    pub(crate) fn find(path: &Path, stored: impl Read + Seek) -> Result<Option<Self>> {
         let refused = |what: String| Error::Archive { path: path.to_owned(), what };
         let damaged = |_| refused("not a whole zip archive; it was cut short or damaged".to_owned());
         let mut archive = guarded(|| zip::ZipArchive::new(stored)).map_err(damaged)?;
         let names: Vec<String> = archive.file_names().map(name_of).collect();
+        if is_workbook(&names) {
+            return Ok(None);
+        }
         if let Some((kind, remedy)) = known(&names) {
             return Err(Error::Kind { path: path.to_owned(), kind, remedy });
         }
@@ -52,7 +55,7 @@ impl Member {
                 let what = format!("its file `{}` is packed by {method}; unpack it first", shown(name));
                 Err(refused(what))
             }
-            (member, _) => Ok(member),
+            (member, _) => Ok(Some(member)),
         }
     }
 
@@ -84,12 +87,13 @@ fn name_of<E>(name: std::result::Result<Cow<'_, str>, E>) -> String {
 const METHODS: [CompressionMethod; 4] =
     [CompressionMethod::STORE, CompressionMethod::DEFLATE, CompressionMethod::BZIP2, CompressionMethod::ZSTD];
 
+fn is_workbook(names: &[String]) -> bool {
+    names.iter().any(|name| name == "xl/workbook.xml" || name == "xl/workbook.bin")
+}
+
 /// What programs keep in zip archives of their own.
 fn known(names: &[String]) -> Option<(&'static str, &'static str)> {
     let has = |name: &str| names.iter().any(|one| one == name);
-    if has("xl/workbook.xml") || has("xl/workbook.bin") {
-        return Some(("an Excel workbook", "save the sheet as CSV UTF-8"));
-    }
     if has("mimetype") && has("content.xml") {
         return Some(("an OpenDocument file", "save the sheet as CSV in UTF-8"));
     }

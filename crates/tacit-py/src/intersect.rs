@@ -1,6 +1,7 @@
 //! Intersections of tables: keys out of Arrow columns, and the rows that match.
 
 use crate::key::{spec, texts};
+use crate::reveal::Behind;
 use crate::{fault, peer::Peer, reveal};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
@@ -136,6 +137,7 @@ impl Keys {
         py: Python<'py>,
         job: &Job,
         ran: &Ran<Revealed>,
+        (rest, all_rows): (bool, bool),
     ) -> PyResult<Bound<'py, PyDict>> {
         let outcome = ran.result.outcome(job.learns);
         let dict = fault::passed(py, &ran.stats, Some(ran.wall.as_secs_f64()))?;
@@ -147,21 +149,40 @@ impl Keys {
         reveal::put_number(py, &ran.result, &dict)?;
         if let Some(matches) = &outcome.matches {
             dict.set_item("matches", matches.len())?;
-            let rows = py.detach(|| match (&ran.result, &job.reveal) {
+            let behind = match (&ran.result, &job.reveal) {
                 (Revealed::Payload(Gained { received: Some(received), .. }), Reveal::Payload(asked)) => {
-                    let Keys { schema, batches, set, .. } = self;
-                    let (schema, batches) = reveal::joined(schema, batches, set, asked, &received.matches)?;
-                    Ok(Rows { schema, batches, digest: None })
+                    Some(Behind::of(&self.set, asked, &received.matches))
                 }
-                _ => self.matching(matches),
+                _ => None,
+            };
+            let rows = py.detach(|| match &behind {
+                Some(behind) => self.joined(behind),
+                None => self.of(matches, true),
             });
-            dict.set_item("rows", Py::new(py, rows.map_err(|what| fault::input(py, what))?)?)?;
+            let put = |name: &str, rows: Result<Rows, String>| {
+                dict.set_item(name, Py::new(py, rows.map_err(|what| fault::input(py, what))?)?)
+            };
+            put("rows", rows)?;
+            if rest {
+                put("rest", py.detach(|| self.of(matches, false)))?;
+            }
+            if all_rows {
+                let behind = behind.unwrap_or_else(|| Behind::marks(&self.set, matches));
+                put("all_rows", py.detach(|| self.joined(&Behind { is_left: true, ..behind })))?;
+            }
         }
         Ok(dict)
     }
 
-    /// The rows whose keys are among `matches`.
-    fn matching(&self, matches: &[u32]) -> Result<Rows, String> {
+    /// Rows of ours with what comes behind them.
+    fn joined(&self, behind: &Behind<'_>) -> Result<Rows, String> {
+        let Keys { schema, batches, set, .. } = self;
+        let (schema, batches) = reveal::joined(schema, batches, set, behind)?;
+        Ok(Rows { schema, batches, digest: None })
+    }
+
+    /// The rows whose keys are among `matches`, or the others.
+    fn of(&self, matches: &[u32], matching: bool) -> Result<Rows, String> {
         let mut hit = vec![false; self.set.elements().len()];
         for &at in matches {
             if let Some(flag) = hit.get_mut(at as usize) {
@@ -172,7 +193,7 @@ impl Keys {
         let mut batches = Vec::new();
         for batch in &self.batches {
             let rows = batch.num_rows() as u64;
-            let wanted = |row| self.set.element_of(row).is_some_and(|at| hit[at]);
+            let wanted = |row| self.set.element_of(row).is_some_and(|at| hit[at]) == matching;
             let mask: BooleanArray = (first..first + rows).map(|row| Some(wanted(row))).collect();
             first += rows;
             let kept = arrow_select::filter::filter_record_batch(batch, &mask).map_err(|e| e.to_string())?;
@@ -260,6 +281,15 @@ impl Rows {
         Ok(Rows { schema, batches, digest })
     }
 
+    /// What a driver of ADBC answered, with a digest as the command has it.
+    #[staticmethod]
+    fn of_answer(py: Python<'_>, table: PyTable) -> PyResult<Self> {
+        let (batches, schema) = table.into_inner();
+        let digest = py.detach(|| answer_digest(&schema, &batches));
+        let digest = digest.map_err(|what| fault::input(py, what))?;
+        Ok(Rows { schema, batches, digest: Some(digest) })
+    }
+
     /// A digest of what was read, if a record is to commit to it.
     #[getter]
     fn digest(&self) -> Option<[u8; 32]> {
@@ -300,11 +330,33 @@ impl Rows {
     }
 }
 
+/// A digest of these batches as an Arrow file.
+fn answer_digest(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<[u8; 32], String> {
+    struct Digest(blake3::Hasher);
+    impl std::io::Write for Digest {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.update(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let write = || {
+        let digest = Digest(blake3::Hasher::new_derive_key(tacit_data::ANSWER_DIGEST));
+        let mut writer = arrow_ipc::writer::FileWriter::try_new(digest, schema)?;
+        batches.iter().try_for_each(|batch| writer.write(batch))?;
+        writer.into_inner()
+    };
+    let Digest(digest) = write().map_err(|error: arrow_schema::ArrowError| error.to_string())?;
+    Ok(*digest.finalize().as_bytes())
+}
+
 /// Runs an intersection; returns what it gave as a dictionary.
 #[pyfunction]
 #[pyo3(signature = (peer, keys, *, result="me", reveal="rows", give=Vec::new(), duplicates="refuse", min_matches=0,
     bounds=None, result_to_owner=false, protocol="auto", max_peer_keys=None, max_cell=None, allow_line_ends=false,
-    progress=None))]
+    rest=false, all_rows=false, progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub(crate) fn intersect<'py>(
     py: Python<'py>,
@@ -321,6 +373,8 @@ pub(crate) fn intersect<'py>(
     max_peer_keys: Option<u64>,
     max_cell: Option<u64>,
     allow_line_ends: bool,
+    rest: bool,
+    all_rows: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let learns = match result {
@@ -357,5 +411,5 @@ pub(crate) fn intersect<'py>(
         let most = ours.most_peer_keys.unwrap_or(MAX_ELEMENTS as u64);
         session.run_psi_with(&ours, set.elements(), given.borrowed(), most, desk)
     })?;
-    keys.gained(py, &job, &ran)
+    keys.gained(py, &job, &ran, (rest, all_rows))
 }

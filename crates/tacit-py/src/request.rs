@@ -11,7 +11,7 @@ use pyo3_arrow::PyTable;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tacit::job::psi::{Bounds, Job};
+use tacit::job::psi::{Bounds, Job, USUAL_KEY};
 use tacit::{Error, Security};
 use tacit_data::records::{KeySpec, Normalisation};
 use tacit_net::{Cancel, Identity};
@@ -95,7 +95,8 @@ impl Offered {
     /// what is made of it, and
     /// `terms` the hash of terms that were reviewed; `unattended` where nobody looks at the terms and nobody
     /// named who gets the result.
-    #[pyo3(signature = (columns, give, *, unattended, seen=true, bounds=None, max_peer_keys=None, terms=None))]
+    #[pyo3(signature = (columns, give, *, unattended, seen=true, bounds=None, max_peer_keys=None, terms=None,
+        max_cell=None))]
     fn admit(
         &self,
         py: Python<'_>,
@@ -106,6 +107,7 @@ impl Offered {
         bounds: Option<(i64, i64)>,
         max_peer_keys: Option<u64>,
         terms: Option<&str>,
+        max_cell: Option<u64>,
     ) -> PyResult<()> {
         let hash = terms.map(|text| {
             from_hex(text).ok_or_else(|| fault::usage(py, "terms is a hash of 64 hexadecimal digits"))
@@ -129,7 +131,8 @@ impl Offered {
         };
         self.with(py, |offered| {
             let spec = KeySpec::text(vec![String::new(); columns], Normalisation::default());
-            offered.admit(&offered.job(&spec)?, &floor)
+            let job = Job { max_cell: max_cell.unwrap_or(USUAL_KEY), ..offered.job(&spec)? };
+            offered.admit(&job, &floor)
         })
     }
 
@@ -141,18 +144,28 @@ impl Offered {
 
     /// Takes the offer and runs with these keys, which were read to be recorded. Returns what the run gave, and
     /// the record's run, folder, whether both have signed, and what kept it from being written, if it was not.
-    #[pyo3(signature = (keys, *, duplicates="refuse", records=None))]
+    #[pyo3(signature = (keys, *, duplicates="refuse", records=None, max_cell=None, allow_line_ends=false, rest=false,
+        all_rows=false))]
+    #[allow(clippy::too_many_arguments)] // They are Python's keywords.
     fn run<'py>(
         &self,
         py: Python<'py>,
         keys: &Keys,
         duplicates: &str,
         records: Option<PathBuf>,
+        max_cell: Option<u64>,
+        allow_line_ends: bool,
+        rest: bool,
+        all_rows: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (_, duplicates) = reveal::kinds(py, "rows", duplicates)?;
         let raised = |error: Error| fault::raise(py, &error);
-        let job: Job = self.with(py, |offered| offered.job(&keys.spec))?;
+        let job = self.with(py, |offered| offered.job(&keys.spec))?;
+        let max_cell = max_cell.unwrap_or(USUAL_KEY);
+        let job = Job { max_cell, line_ends: allow_line_ends, ..job };
         let gift = keys.given(py, &job, duplicates)?;
+        let width = gift.bytes_a_key(keys.set.elements().len() as u64).map_err(raised)?;
+        self.with(py, |offered| offered.admit_width(width))?;
         let identity = Identity::load(&self.identity).map_err(|error| raised(error.into()))?;
         let folder = records.unwrap_or_else(|| self.identity.with_extension("records"));
         let digest = keys.digest.ok_or_else(|| fault::internal("keys of a run that has no digest"))?;
@@ -167,7 +180,7 @@ impl Offered {
             let signed = done.record().map_err(|error| error.to_string());
             Ok((done.ran, signed))
         })?;
-        let dict = keys.gained(py, &job, &ran)?;
+        let dict = keys.gained(py, &job, &ran, (rest, all_rows))?;
         dict.set_item("run", run)?;
         dict.set_item("records", folder)?;
         dict.set_item("signed", matches!(signed, Ok(true)))?;

@@ -3,7 +3,7 @@
 use crate::fault;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, LargeStringArray, RecordBatch, UInt64Array};
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
@@ -165,34 +165,79 @@ fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, Stri
     })
 }
 
-/// Our matching rows with the peer's columns `asked` behind them as `peer_COL`; a row of ours comes once for
-/// each of the peer's with its key.
+/// What comes behind rows of ours: the elements that match, each with the peer's rows, and the names of the
+/// peer's columns.
+pub(crate) struct Behind<'a> {
+    pub asked: &'a [String],
+    pub found: Vec<Option<Rows<'a>>>,
+    /// Whether every row of ours comes, with a column that says whether it matches.
+    pub is_left: bool,
+}
+
+/// Rows of the peer's.
+pub(crate) type Rows<'a> = &'a [Vec<Option<Vec<u8>>>];
+
+impl<'a> Behind<'a> {
+    /// Of matches with the peer's columns `asked`.
+    pub(crate) fn of(set: &KeySet, asked: &'a [String], matches: &'a [Match]) -> Self {
+        let mut found = vec![None; set.elements().len()];
+        for one in matches {
+            found[one.element as usize] = Some(one.rows.as_slice());
+        }
+        Behind { asked, found, is_left: false }
+    }
+
+    /// Of these elements, for every row of ours.
+    pub(crate) fn marks(set: &KeySet, matches: &[u32]) -> Self {
+        let mut found = vec![None; set.elements().len()];
+        for at in matches {
+            found[*at as usize] = Some(NO_CELLS);
+        }
+        Behind { asked: &[], found, is_left: true }
+    }
+}
+
+/// One row without a cell.
+const NO_CELLS: Rows<'static> = &[Vec::new()];
+
+/// Our matching rows with the peer's columns behind them as `peer_COL`, once for each of the peer's rows with the
+/// same key; of a left join every row of ours.
 pub(crate) fn joined(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     set: &KeySet,
-    asked: &[String],
-    matches: &[Match],
+    behind: &Behind<'_>,
 ) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
-    let mut theirs = vec![None; set.elements().len()];
-    for found in matches {
-        theirs[found.element as usize] = Some(&found.rows);
-    }
+    let Behind { asked, found: theirs, is_left } = behind;
     let mut fields = schema.fields().to_vec();
+    if *is_left {
+        let own = schema.fields().iter().map(|field| field.name().as_str());
+        let names = tacit_data::named(own, &["matched".to_owned()], "");
+        fields.extend(names.into_iter().map(|name| Arc::new(Field::new(name, DataType::Boolean, false))));
+    }
     let prefixed: Vec<String> = asked.iter().map(|name| format!("peer_{name}")).collect();
-    let own = schema.fields().iter().map(|field| field.name().as_str());
+    let taken = fields.clone();
+    let own = taken.iter().map(|field| field.name().as_str());
     let names = tacit_data::named(own, &prefixed, "");
     fields.extend(names.into_iter().map(|name| Arc::new(Field::new(name, DataType::LargeUtf8, true))));
     let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
     let (mut first, mut out) = (0, Vec::new());
     for batch in batches {
         let (mut own, mut more) = (Vec::new(), vec![Vec::new(); asked.len()]);
+        let mut marks = Vec::new();
         for at in 0..batch.num_rows() as u64 {
             let rows = set.element_of(first + at).and_then(|element| theirs[element]);
+            if rows.is_none() && *is_left {
+                own.push(at);
+                marks.push(false);
+                more.iter_mut().for_each(|column: &mut Vec<Option<String>>| column.push(None));
+            }
             for row in rows.into_iter().flatten() {
                 own.push(at);
+                marks.push(true);
                 for (column, cell) in more.iter_mut().zip(row) {
-                    column.push(cell.as_ref().map(|cell| String::from_utf8_lossy(cell).into_owned()));
+                    // A peer that keeps to the protocol gives text.
+                    column.push(cell.as_ref().and_then(|cell| String::from_utf8(cell.clone()).ok()));
                 }
             }
         }
@@ -203,6 +248,9 @@ pub(crate) fn joined(
         let own = UInt64Array::from(own);
         let mut columns =
             arrow_select::take::take_arrays(batch.columns(), &own, None).map_err(|e| e.to_string())?;
+        if *is_left {
+            columns.push(Arc::new(BooleanArray::from(marks)));
+        }
         columns.extend(more.into_iter().map(|cells| Arc::new(LargeStringArray::from(cells)) as ArrayRef));
         out.push(RecordBatch::try_new(schema.clone(), columns).map_err(|e| e.to_string())?);
     }

@@ -21,7 +21,7 @@ use crate::records::{
 };
 use crate::terms::{Side, VERSION};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tacit::job::tags::TagFile;
 use tacit::net::{self, PublicKey, certificate};
 use tacit::{Error, Result};
@@ -297,9 +297,9 @@ fn open_file(path: &Path) -> Result<std::fs::File> {
     std::fs::File::open(path).map_err(|e| Error::file(path, "cannot be read", e))
 }
 
-/// Whether `input` is the file that the owner of the chain in `folder` committed to for `record`, by the salt
+/// Whether `input` are the files that the owner of the chain in `folder` committed to for `record`, by the salt
 /// in the private part; of a service's lookups that is its file of tags.
-pub fn opens_input(folder: &Path, record: &Record, input: &Path) -> Result<bool> {
+pub fn opens_input(folder: &Path, record: &Record, input: &[PathBuf]) -> Result<bool> {
     let path = folder.join(PRIVATE_PART);
     let text = std::fs::read_to_string(&path).map_err(|e| Error::file(&path, "cannot be read", e))?;
     let kept = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -311,7 +311,10 @@ pub fn opens_input(folder: &Path, record: &Record, input: &Path) -> Result<bool>
     })?;
     let publication = &record.value["common"]["terms"]["publication"];
     let digest = match record.side {
-        Side::Service if !publication.is_null() => *TagFile::open(open_file(input)?)?.digest(),
+        Side::Service if !publication.is_null() => match input {
+            [file] => *TagFile::open(open_file(file)?)?.digest(),
+            _ => return Ok(false),
+        },
         _ => digest_of(input)?,
     };
     let opened = commitment("input", &salt, &digest);

@@ -60,9 +60,9 @@ fn a_record_commits_to_the_table_whose_keys_were_read() {
     here.wait_for("done", 1);
     let state = here.folder.path().join("state/records");
     let record = listed(audit::load(&state).unwrap())[0].clone();
-    assert!(!audit::opens_input(&state, &record, &path).unwrap());
+    assert!(!audit::opens_input(&state, &record, std::slice::from_ref(&path)).unwrap());
     std::fs::write(&path, &read).unwrap();
-    assert!(audit::opens_input(&state, &record, &path).unwrap());
+    assert!(audit::opens_input(&state, &record, std::slice::from_ref(&path)).unwrap());
 
     // Other cells beside the same keys, before they are given.
     let amounts = |more: u32| table(0..40, "amount", move |id| (id + more).to_string());

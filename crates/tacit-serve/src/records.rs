@@ -26,7 +26,6 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use tacit::data::input::Input;
 use tacit::net::{Identity, PublicKey, SIGNATURE};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
@@ -71,9 +70,9 @@ pub fn salt() -> Zeroizing<[u8; 32]> {
     salt
 }
 
-/// The digest of a table, which records commit to: of a file the BLAKE3 hash of its bytes.
-pub fn digest_of(path: &Path) -> Result<[u8; 32]> {
-    Ok(Input::open(path)?.digest()?)
+/// The digest of a table, which records commit to: of a file the BLAKE3 hash of its bytes, of several one of theirs.
+pub fn digest_of(paths: &[PathBuf]) -> Result<[u8; 32]> {
+    Ok(tacit::data::table::digest_of(paths)?)
 }
 
 /// The chain of one identity, in a folder.

@@ -749,7 +749,7 @@ fn offers_are_held_for_a_time_and_not_beyond_the_end() {
     let path = here.folder.path().join("ours.csv");
     let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
     let own = Own::read(source, &path, &job, |_| ()).unwrap();
-    let digest = crate::records::digest_of(&path).unwrap();
+    let digest = crate::records::digest_of(std::slice::from_ref(&path)).unwrap();
     let (records, _) = Records::open(&here.folder.path().join("bob"), &here.bob, Side::Client).unwrap();
     let error = offered
         .run(&job, &digest, (own.keys(), tacit::job::psi::Gift::None), (&here.bob, &records), &())

@@ -4,7 +4,7 @@ use super::Context;
 use super::output::name;
 use super::table::Dialect;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::PathBuf;
 use tacit::Result;
 use tacit::data::keys::{KeyType, Named, NoType, Tally, listed, plain, quoted};
 use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
@@ -82,19 +82,25 @@ impl KeyArgs {
     }
 
     /// Opens the table `input` and reads its keys.
-    pub(crate) fn read(&self, input: &Path, table: &Dialect, context: &Context) -> Result<(Source, KeySet)> {
+    pub(crate) fn read(
+        &self,
+        input: &[PathBuf],
+        table: &Dialect,
+        context: &Context,
+    ) -> Result<(Source, KeySet)> {
         read(input, self.spec(), table, context)
     }
 }
 
 /// Opens the table `input` and reads the keys that `spec` makes of its rows.
 pub(crate) fn read(
-    input: &Path,
+    input: &[PathBuf],
     spec: KeySpec,
     table: &Dialect,
     context: &Context,
 ) -> Result<(Source, KeySet)> {
-    let source = Source::open(input, spec, table.options())?;
+    let source = Source::open_all(input, spec, table.options())?;
+    note_errors(&source, input, context);
     let progress = context.progress("reading", source.bytes(), "B");
     let keys = source.read_keys(|done| progress.set(done))?;
     progress.finish();
@@ -203,9 +209,21 @@ pub(crate) fn suspicious(matches: u64, own: u64, peer: u64) -> Option<String> {
     })
 }
 
-/// A file's name, as errors and results have it.
-pub(crate) fn file(path: &Path) -> String {
-    name(path).to_string()
+/// The names of a table's files, as errors and results have them.
+pub(crate) fn files(paths: &[PathBuf]) -> String {
+    match paths {
+        [] => String::new(),
+        [one] => name(one),
+        [first, more @ ..] => format!("{} and {} more", name(first), more.len()),
+    }
+}
+
+/// Says that cells of a workbook held errors and count as empty.
+pub(crate) fn note_errors(source: &Source, input: &[PathBuf], context: &Context) {
+    let cells = source.error_cells();
+    if cells > 0 {
+        context.note(&format!("note: {cells} cells of {} hold errors and count as empty", files(input)));
+    }
 }
 
 #[cfg(test)]

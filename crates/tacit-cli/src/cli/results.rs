@@ -9,6 +9,9 @@ use tacit::data::table::{Pass, Source};
 use tacit::job::psi::{Job, Own, Reveal, Revealed};
 use tacit::{Error, Result};
 
+/// Bytes of a text that has room in a cell of a workbook in any case.
+const WORKBOOK_CELL: u64 = 32_767;
+
 /// The files that the rows of a result go to.
 #[derive(clap::Args)]
 pub(crate) struct ResultArgs {
@@ -100,6 +103,16 @@ impl ResultArgs {
             }
         }
         Ok(())
+    }
+
+    /// The most bytes that the peer's columns may take for each of its keys, if `wanted` is what the caller takes: a
+    /// cell of a workbook holds no more.
+    pub(crate) fn most_cell(&self, wanted: u64) -> u64 {
+        let is_workbook = |(_, target): (&str, &Path)| {
+            target.extension().is_some_and(|end| end.eq_ignore_ascii_case("xlsx"))
+        };
+        let holds = self.unfit == Unfit::Refuse && self.targets().any(is_workbook);
+        if holds { wanted.min(WORKBOOK_CELL) } else { wanted }
     }
 
     /// Opens the files by `create`.

@@ -1,6 +1,6 @@
 //! How a table is read: the options that every subcommand with a table has.
 
-use tacit::data::csv::{Delimiter, EmptyKeys, Encoding, Header, MaxRow, Options, Quote};
+use tacit::data::csv::{Delimiter, EmptyKeys, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
 
 /// How our table is written, and which rows have a key.
 #[derive(clap::Args, Clone, Copy)]
@@ -44,6 +44,18 @@ pub(crate) struct Written {
     /// far more than it holds
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65536))]
     max_row: u64,
+    /// What happens to cells of a workbook that hold an error, such as #N/A
+    #[arg(long, value_enum, default_value = "refuse")]
+    error_cells: Errors,
+}
+
+/// `--error-cells`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Errors {
+    /// The table is refused, with the cell's place
+    Refuse,
+    /// They count as empty, and a note says how many there are
+    Null,
 }
 
 impl Dialect {
@@ -73,6 +85,10 @@ impl Written {
             decimal_comma: self.decimal_comma,
             binary_as_text: self.binary_as_text,
             max_row: MaxRow::new(self.max_row << 20),
+            error_cells: match self.error_cells {
+                Errors::Refuse => ErrorCells::Refuse,
+                Errors::Null => ErrorCells::Null,
+            },
         }
     }
 }

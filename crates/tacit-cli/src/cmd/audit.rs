@@ -1,6 +1,7 @@
 //! `tacit audit`: verifies and shows the signed records of requests.
 
 use crate::cli::Context;
+use crate::cli::keys::files;
 use crate::cli::output::{Output, name};
 use clap::Subcommand;
 use serde_json::json;
@@ -81,9 +82,10 @@ struct VerifyArgs {
     /// The run that --input is about
     #[arg(long, value_name = "RUN", requires = "input")]
     run: Option<String>,
-    /// The file that the owner put in; needs the folder with the private part
-    #[arg(long, value_name = "FILE", requires = "run")]
-    input: Option<PathBuf>,
+    /// The table that the owner put in, repeated where the run had several files; needs the folder with the private
+    /// part
+    #[arg(long, value_name = "FILE", requires = "run", num_args = 1)]
+    input: Vec<PathBuf>,
 }
 
 /// What is shown.
@@ -190,8 +192,8 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     let compared =
         args.against.as_ref().map(|other| against(args, &chain, [&own, &theirs], other)).transpose()?;
     let peers = args.peers.then(|| peers(&chain, &theirs));
-    if let (Some(run), Some(input)) = (&args.run, &args.input) {
-        check_input(args, &chain, run, input)?;
+    if let Some(run) = &args.run {
+        check_input(args, &chain, run)?;
     }
     let certificates = args.authority.as_ref().map(|authority| certified(&chain, authority)).transpose()?;
     let (count, digests) = (chain.records().count(), chain.withheld());
@@ -200,7 +202,7 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
         "name": "audit", "records": count, "digests": digests, "signed_by_both": both, "owners": owners,
         "compared": compared.map(|found| found.runs), "interrupted": compared.map(|found| found.interrupted),
         "excused": compared.map(|found| found.excused),
-        "peers": peers.as_ref().map(|peers| peers.iter().map(SignedPeer::object).collect::<Vec<_>>()), "certificates": certificates, "input": args.input.is_some(),
+        "peers": peers.as_ref().map(|peers| peers.iter().map(SignedPeer::object).collect::<Vec<_>>()), "certificates": certificates, "input": !args.input.is_empty(),
     });
     let mut text = format!("records in a whole chain: {count}, signed by both sides: {both}");
     if digests > 0 {
@@ -216,21 +218,21 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     if let Some(certificates) = certificates {
         text += &format!("\ncertificates of that authority: {certificates}");
     }
-    if args.input.is_some() {
+    if !args.input.is_empty() {
         text += "\nthe input is the one that was committed to";
     }
     context.result(&object, &text)
 }
 
-/// Whether `input` is the file that the owner put into this run.
-fn check_input(args: &VerifyArgs, chain: &Chain, run: &str, input: &Path) -> Result<()> {
+/// Whether the input is what the owner put into this run.
+fn check_input(args: &VerifyArgs, chain: &Chain, run: &str) -> Result<()> {
     let found = chain.records().find(|record| record.run() == run);
     let record = found.ok_or_else(|| Error::Input(format!("there is no record of run {}", shown(run))))?;
-    match audit::opens_input(&args.records, record, input)? {
+    match audit::opens_input(&args.records, record, &args.input)? {
         true => Ok(()),
         false => Err(Error::Input(format!(
             "{} is not the file that run {} was made with",
-            name(input),
+            files(&args.input),
             shown(run)
         ))),
     }

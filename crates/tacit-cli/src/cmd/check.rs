@@ -21,10 +21,11 @@ two files of one's own.";
 #[derive(clap::Args)]
 #[command(after_help = const_format())]
 pub(crate) struct Args {
-    /// Your table: CSV or JSON lines (plain or packed), Parquet or Arrow; - for standard input; or on
-    /// another machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
+    /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
+    /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
+    #[arg(long, value_name = "FILE", required = true, num_args = 1)]
+    input: Vec<PathBuf>,
     #[command(flatten)]
     key: KeyArgs,
     /// Shows the normal forms of the first N rows that have a key
@@ -59,11 +60,11 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         agree(&spec, theirs)?;
     }
     let (_, keys) = keys::read(&args.input, spec.clone(), &args.table, context)?;
-    let (mut object, mut text) = told(&keys::file(&args.input), &spec, &keys);
+    let (mut object, mut text) = told(&keys::files(&args.input), &spec, &keys);
     object["name"] = json!("check");
     if let Some((path, theirs)) = &theirs {
-        let (_, other) = keys::read(path, theirs.clone(), &args.table, context)?;
-        let (against, more) = told(&keys::file(path), theirs, &other);
+        let (_, other) = keys::read(std::slice::from_ref(path), theirs.clone(), &args.table, context)?;
+        let (against, more) = told(&keys::files(std::slice::from_ref(path)), theirs, &other);
         let matches = plain_join(keys.elements(), other.elements()).len() as u64;
         let warning = keys::suspicious(matches, keys.elements().len() as u64, other.elements().len() as u64);
         object["against"] = against;

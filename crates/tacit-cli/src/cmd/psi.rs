@@ -15,7 +15,7 @@ use crate::cmd::eval::program::{self, ProgramArgs};
 use crate::cmd::eval::{self, AggregateArg};
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tacit::crypto::workers;
 use tacit::data::table::Source;
 use tacit::job::Ran;
@@ -144,10 +144,11 @@ fn reveal(text: &str) -> std::result::Result<Reveal, String> {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Your table: CSV or JSON lines (plain or packed), Parquet or Arrow; - for standard input; or on
-    /// another machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
+    /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
+    /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
+    #[arg(long, value_name = "FILE", required = true, num_args = 1)]
+    input: Vec<PathBuf>,
     #[command(flatten)]
     key: KeyArgs,
     #[command(flatten)]
@@ -324,7 +325,7 @@ impl Args {
             protocol: self.protocol.of_job().unwrap_or_default(),
             key: Some(self.key.spec()),
             most_peer_keys: self.max_peer_rows,
-            max_cell: self.max_cell,
+            max_cell: self.results.most_cell(self.max_cell),
             line_ends: self.allow_line_ends,
             reveal: self.reveal.clone(),
             give: keys::all(&self.give),
@@ -427,10 +428,11 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
 /// Our file, with its keys read.
 fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-    let source = Source::open(&args.input, spec, args.table.options())?;
+    let source = Source::open_all(&args.input, spec, args.table.options())?;
+    keys::note_errors(&source, &args.input, context);
     args.results.admit(&source)?;
     let progress = context.progress("reading", source.bytes(), "B");
-    let own = Own::read(source, &args.input, job, |done| progress.set(done))?;
+    let own = Own::read(source, Path::new(&keys::files(&args.input)), job, |done| progress.set(done))?;
     progress.finish();
     args.results.prove_job(&own, job)?;
     Ok(own)

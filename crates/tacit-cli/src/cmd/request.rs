@@ -3,7 +3,7 @@
 
 mod lookup;
 
-use crate::cli::keys::{Columns, all, column_list, key_list};
+use crate::cli::keys::{self, Columns, all, column_list, key_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{Security, followed};
 use crate::cli::results::{ResultArgs, Results};
@@ -84,9 +84,10 @@ pub(crate) struct Args {
     /// The name in the service's certificate, with --authority
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
-    /// Your table: CSV or JSON lines (plain or packed), Parquet or Arrow, or an address as in tacit psi
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["value", "list"], conflicts_with_all = ["value", "list"])]
-    input: Option<PathBuf>,
+    /// Your table: a file, a folder or pattern of files, or an address as in tacit psi; repeat it for several files as
+    /// one table
+    #[arg(long, value_name = "FILE", num_args = 1, required_unless_present_any = ["value", "list"], conflicts_with_all = ["value", "list"])]
+    input: Vec<PathBuf>,
     /// The service's file of tags, for a job that answers lookups
     #[arg(long, value_name = "FILE.tags", conflicts_with_all = ["reveal", "result", "give"])]
     tags: Option<PathBuf>,
@@ -164,9 +165,9 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
-    if let Some(input) = &args.input
-        && (input.exists() && !input.is_file() || input.as_os_str() == "-")
-    {
+    let is_stream =
+        |input: &PathBuf| input.as_os_str() == "-" || input.exists() && !input.is_file() && !input.is_dir();
+    if args.input.iter().any(is_stream) {
         let what =
             "a record commits to what the file holds, so it takes a file that can be read twice".into();
         return Err(Error::Parameter { name: "input", what });
@@ -176,10 +177,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     }
     let identity = Identity::load(&args.identity)?;
     let offered = request::ask(connect(&args, context)?, &args.ask(), &identity)?;
-    match (&args.tags, &args.input) {
-        (Some(tags), _) => lookup::run(&args, tags, offered, &identity, context),
-        (None, Some(input)) => intersect(&args, input, offered, &identity, context),
-        (None, None) => Err(Error::Usage("give --input FILE".into())),
+    match &args.tags {
+        Some(tags) => lookup::run(&args, tags, offered, &identity, context),
+        None if args.input.is_empty() => Err(Error::Usage("give --input FILE".into())),
+        None => intersect(&args, offered, &identity, context),
     }
 }
 
@@ -227,21 +228,21 @@ struct Ready {
 }
 
 /// Reads our table, and shows the terms; nothing where they are not taken.
-fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> Result<Option<Ready>> {
+fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<Ready>> {
     let mut results = args.results.open(Output::create)?;
     let named = KeySpec::named(all(&args.key), Normalisation::default());
     let mut job = offered.job(&KeySpec { nulls: all(&args.null), ..named })?;
-    job.max_cell = args.max_cell;
+    job.max_cell = args.results.most_cell(args.max_cell);
     job.line_ends = args.allow_line_ends;
     let admitted = offered.admit(&job, &args.floor(&all(&args.give)));
     args.results.check(&job.reveal)?;
     if args.dry_run {
-        let own = read(args, input, &job, context)?;
+        let own = read(args, &job, context)?;
         shown(offered, own.count(), admitted.err(), context)?;
         return Ok(None);
     }
     admitted?;
-    let own = read(args, input, &job, context)?;
+    let own = read(args, &job, context)?;
     offered.admit_keys(own.count())?;
     results.reserve(own.bytes())?;
     let what = format!("an intersection with {} keys", own.count());
@@ -256,14 +257,8 @@ fn prepare(args: &Args, input: &Path, offered: &Offered, context: &Context) -> R
     Ok(is_taken.then_some(Ready { job, own, gift, results }))
 }
 
-fn intersect(
-    args: &Args,
-    input: &Path,
-    offered: Offered,
-    identity: &Identity,
-    context: &Context,
-) -> Result<()> {
-    let Some(Ready { job, own, gift, results }) = prepare(args, input, &offered, context)? else {
+fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Context) -> Result<()> {
+    let Some(Ready { job, own, gift, results }) = prepare(args, &offered, context)? else {
         return offered.decline();
     };
 
@@ -331,12 +326,13 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
     session.open(request::agreement())
 }
 
-fn read(args: &Args, input: &Path, job: &Job, context: &Context) -> Result<Own> {
+fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-    let source = Source::open_pinned(input, spec, args.table.options())?;
+    let source = Source::open_all_pinned(&args.input, spec, args.table.options())?;
+    keys::note_errors(&source, &args.input, context);
     args.results.admit(&source)?;
     let progress = context.progress("reading", source.bytes(), "B");
-    let own = Own::read(source, input, job, |done| progress.set(done))?;
+    let own = Own::read(source, Path::new(&keys::files(&args.input)), job, |done| progress.set(done))?;
     progress.finish();
     args.results.prove_job(&own, job)?;
     Ok(own)

@@ -1,7 +1,7 @@
 //! `tacit tags`: a large set published once as a file of tags, and small sets intersected with it.
 
 use crate::cli::Context;
-use crate::cli::keys::KeyArgs;
+use crate::cli::keys::{self, KeyArgs};
 use crate::cli::output::{self, Output};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::results::ResultArgs;
@@ -72,10 +72,11 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// Your table: CSV or JSON lines (plain or packed), Parquet or Arrow; - for standard input; or on
-    /// another machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
-    #[arg(long, value_name = "FILE")]
-    pub(super) input: PathBuf,
+    /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
+    /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
+    /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
+    #[arg(long, value_name = "FILE", required = true, num_args = 1)]
+    pub(super) input: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) key: KeyArgs,
     #[command(flatten)]
@@ -435,9 +436,7 @@ impl QueryArgs {
                  --no- options",
                 self.tags.display()
             )),
-            Refusal::TooMany { .. } => {
-                Error::Input(format!("{}: {refusal}", output::name(&self.table.input)))
-            }
+            Refusal::TooMany { .. } => Error::Input(format!("{}: {refusal}", keys::files(&self.table.input))),
         })
     }
 }

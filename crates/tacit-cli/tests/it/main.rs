@@ -27,6 +27,7 @@ mod relay;
 mod resume;
 mod reveal;
 mod serve;
+mod sources;
 mod tables;
 mod tags;
 mod waiting;

@@ -1,9 +1,11 @@
 //! Batches on their way to a file of columns, with all that their source said of them.
 
+use super::Format;
+use super::plain::{unwritable, whole_days, without_text};
 use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
 use super::words::words;
-use super::{Format, unwritable};
-use crate::fault::{Error, Place, Result, guarded};
+use crate::excel::Workbook;
+use crate::fault::{Error, Place, Result, gave_up, guarded};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -19,6 +21,7 @@ use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use tacit_crypto::fence::fenced;
 
 /// What an output takes from its source: compression, and of Parquet the types and the file's own metadata.
 #[derive(Clone)]
@@ -115,6 +118,8 @@ fn lack(format: Format, data: &DataType, from_parquet: bool) -> Option<&'static 
     match data {
         // Arrow's reader drops the months of Parquet's.
         DataType::Interval(_) if from_parquet || format == Format::Parquet => Some("a span of time"),
+        DataType::Dictionary(_, values) if format == Format::Excel => without_text(values),
+        data if format == Format::Excel => without_text(data),
         DataType::Union(..) if format == Format::Parquet => Some("a union"),
         DataType::Struct(fields) if fields.is_empty() && format == Format::Parquet => {
             Some("a structure without fields")
@@ -166,6 +171,7 @@ pub(crate) struct Writer<'a, W: Write + Send> {
 }
 
 enum Form<'a, W: Write + Send> {
+    Excel(Box<Workbook<'a, W>>),
     Parquet(Box<ArrowWriter<&'a mut W>>),
     ArrowFile(Box<arrow_ipc::writer::FileWriter<&'a mut W>>),
 }
@@ -183,6 +189,11 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         if let Some((at, kind)) = lacks(format, schema, origin.parquet.is_some()) {
             let (path, format) = (target.to_owned(), format.name());
             return Err(Error::NoType { path, format, number: at + 1, kind });
+        }
+        if format == Format::Excel {
+            let form = Form::Excel(Box::new(Workbook::new(target, schema, output, origin.is_trial)?));
+            let fixes = vec![Fix::Nothing; schema.fields().len()];
+            return Ok(Writer { target, schema: schema.clone(), fixes, written: 0, form });
         }
         if format != Format::Parquet {
             let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
@@ -207,7 +218,13 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         };
         let batch = fixed.as_ref().unwrap_or(batch);
         let form = &mut self.form;
+        if let Form::Excel(workbook) = form {
+            let target = self.target;
+            return fenced(|| workbook.write(batch))
+                .unwrap_or_else(|panicked| Err(unwritable(target, &gave_up(&panicked))));
+        }
         let result = guarded(|| match form {
+            Form::Excel(_) => Ok(()),
             Form::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
             Form::ArrowFile(writer) => writer.write(batch),
         });
@@ -265,7 +282,11 @@ impl<'a, W: Write + Send> Writer<'a, W> {
 
     /// Ends the file.
     pub(crate) fn finish(self) -> Result<()> {
+        if let Form::Excel(workbook) = self.form {
+            return workbook.finish();
+        }
         let result = guarded(|| match self.form {
+            Form::Excel(_) => Ok(()),
             Form::Parquet(mut writer) => {
                 writer.finish().map_err(ArrowError::from).and_then(|_| Ok(writer.inner_mut().flush()?))
             }
@@ -273,12 +294,6 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         });
         result.map_err(|error| unwritable(self.target, &error))
     }
-}
-
-/// The days of a count of milliseconds that is one of whole days and fits.
-pub(crate) fn whole_days(milliseconds: i64) -> Option<i32> {
-    const MILLIS_OF_DAY: i64 = 86_400_000;
-    (milliseconds % MILLIS_OF_DAY == 0).then(|| i32::try_from(milliseconds / MILLIS_OF_DAY).ok()).flatten()
 }
 
 /// How columns are laid out in a Parquet file.

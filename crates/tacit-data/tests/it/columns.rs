@@ -59,7 +59,7 @@ fn bytes(batches: &[RecordBatch], format: Format) -> Vec<u8> {
             }
             writer.close().unwrap();
         }
-        Format::ArrowFile => {
+        Format::ArrowFile | Format::Excel => {
             let mut writer = arrow_ipc::writer::FileWriter::try_new(&mut out, &schema).unwrap();
             batches.iter().for_each(|batch| writer.write(batch).unwrap());
             writer.finish().unwrap();
@@ -81,7 +81,7 @@ fn batches(bytes: &[u8], format: Format) -> Vec<RecordBatch> {
             reader.map(Result::unwrap).collect()
         }
         // An output is a file where the input is a stream.
-        Format::ArrowFile | Format::ArrowStream => {
+        Format::ArrowFile | Format::ArrowStream | Format::Excel => {
             let reader = arrow_ipc::reader::FileReader::try_new(std::io::Cursor::new(bytes), None).unwrap();
             reader.map(Result::unwrap).collect()
         }
@@ -174,7 +174,7 @@ fn matching_rows_keep_types_order_and_nulls_in_either_format() {
 fn target_of(format: Format) -> &'static str {
     match format {
         Format::Parquet => "o.pq",
-        Format::ArrowFile => "o.feather",
+        Format::ArrowFile | Format::Excel => "o.feather",
         Format::ArrowStream => "o",
     }
 }

@@ -44,6 +44,7 @@ const DEFAULT: Options = Options {
     skip_lines: 0,
     decimal_comma: false,
     binary_as_text: false,
+    error_cells: tacit_data::csv::ErrorCells::Refuse,
 };
 
 #[test]

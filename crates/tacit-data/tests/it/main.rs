@@ -3,6 +3,7 @@
 mod columns;
 mod damaged;
 mod dialects;
+mod excel;
 mod exports;
 mod faithful;
 mod inputs;
@@ -10,4 +11,5 @@ mod json;
 mod keys;
 mod pieces;
 mod records;
+mod several;
 mod values;

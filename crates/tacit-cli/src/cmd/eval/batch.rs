@@ -36,7 +36,11 @@ impl Table {
         let mut rows = Vec::new();
         let read = source.read(&wanted, |place, cells| {
             let row = layout.read(cells);
-            rows.push(row.map_err(|w| Error::Input(format!("{}, {place}: {w}", output::name(path))))?);
+            let at = || {
+                let (path, place) = source.located(place);
+                format!("{}, {place}", output::name(&path))
+            };
+            rows.push(row.map_err(|what| Error::Input(format!("{}: {what}", at())))?);
             Ok::<_, Error>(())
         })?;
         Ok(Table { source, read, rows })

@@ -58,7 +58,8 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     }
     let kept = kept(args)?;
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-    let source = Source::open(&args.input, spec, args.table.options())?;
+    let source = Source::open_all(&args.input, spec, args.table.options())?;
+    keys::note_errors(&source, &args.input, context);
     args.results.admit(&source)?;
     args.results.prove(&source)?;
     let folder = folder(args);
@@ -102,7 +103,9 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
 /// The folder of --resume, what it is sealed with, and what names the peer.
 fn kept(args: &Args) -> Result<Option<(PathBuf, FileKey, String)>> {
     let Some(folder) = &args.resume else { return Ok(None) };
-    if args.input.as_os_str() == "-" || args.input.exists() && !args.input.is_file() {
+    let is_stream =
+        |input: &PathBuf| input.as_os_str() == "-" || input.exists() && !input.is_file() && !input.is_dir();
+    if args.input.iter().any(is_stream) {
         let what = "with --resume the input must be a file that can be read again".into();
         return Err(Error::Parameter { name: "input", what });
     }

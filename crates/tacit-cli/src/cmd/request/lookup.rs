@@ -2,7 +2,7 @@
 
 use super::{Args, keep, open_records, shown, taken};
 use crate::cli::Context;
-use crate::cli::keys::all;
+use crate::cli::keys::{self, all};
 use crate::cli::output::{self, Output};
 use crate::cli::results::Put;
 use serde_json::{Value, json};
@@ -75,13 +75,17 @@ pub(super) fn run(
     let mut file: TagFile<File> = TagFile::open(output::open(tags)?).map_err(of_tags)?;
     let named = KeySpec::named(all(&args.key), Normalisation::default());
     let spec = KeySpec { nulls: all(&args.null), ..named };
-    let asked = match &args.input {
-        Some(path) => Asked::Table(Source::open_pinned(path, spec.clone(), args.table.options())?),
-        None if spec.columns.len() != 1 => {
+    let asked = match args.input.as_slice() {
+        [] if spec.columns.len() != 1 => {
             let what = "takes keys of one column; for more name a table by --input".into();
             return Err(Error::Parameter { name: "value", what });
         }
-        None => Asked::Values(&args.value),
+        [] => Asked::Values(&args.value),
+        paths => {
+            let source = Source::open_all_pinned(paths, spec.clone(), args.table.options())?;
+            keys::note_errors(&source, paths, context);
+            Asked::Table(source)
+        }
     };
     let mut results = None;
     if let Asked::Table(source) = &asked {

@@ -12,7 +12,7 @@ use tacit_data::records::KeySet;
 use tacit_data::table::Source;
 
 /// What goes in front of the name of a column of the peer's that we have too.
-const PEERS: &str = "peer_";
+const PEER_PREFIX: &str = "peer_";
 
 /// Our table: what a row's key is, and the keys themselves.
 pub struct Own {
@@ -71,6 +71,21 @@ impl Own {
         tacit_net::shown(&tacit_data::place::shown(&self.path).to_string_lossy())
     }
 
+    /// A row's file and its place there.
+    fn at(&self, place: Place) -> String {
+        let (path, place) = self.source.located(place);
+        let name = match path == Path::new("-") {
+            true => "-".to_owned(),
+            false => tacit_net::shown(&tacit_data::place::shown(&path).to_string_lossy()),
+        };
+        format!("{name}, {place}")
+    }
+
+    /// How many cells of a workbook held errors, and count as empty.
+    pub fn error_cells(&self) -> u64 {
+        self.source.error_cells()
+    }
+
     /// What we give, out of our columns.
     ///
     /// Errors: columns that are not there or cannot be given, and cells that are no numbers where numbers are
@@ -121,7 +136,7 @@ impl Own {
         for (name, cell) in job.give.iter().zip(cells) {
             let Some(what) = cell.and_then(|cell| job.unfit(cell)) else { continue };
             let name = tacit_net::shown(name);
-            return Err(Error::Input(format!("{}, {place}: column `{name}`: {what}", self.name())));
+            return Err(Error::Input(format!("{}: column `{name}`: {what}", self.at(place))));
         }
         Ok(())
     }
@@ -148,7 +163,7 @@ impl Own {
     ) -> Result<Owned> {
         let mut numbers: Vec<Option<i64>> = vec![None; self.keys.elements().len()];
         self.given(columns, Purpose::Value, |element, place, cells| {
-            let fault = |what: &str| Error::Input(format!("{}, {place}: {what}", self.name()));
+            let fault = |what: &str| Error::Input(format!("{}: {what}", self.at(place)));
             let of = &mut numbers[element];
             if of.is_some() {
                 return match duplicates {
@@ -187,7 +202,8 @@ impl Own {
                 Some(received) => {
                     let (more, torn) = self.cells(received, columns.len());
                     let of = |at: usize| more[at].as_slice();
-                    let written = self.source.write_joined(&self.keys, columns, PEERS, of, target, output)?;
+                    let written =
+                        self.source.write_joined(&self.keys, columns, PEER_PREFIX, of, target, output)?;
                     Some(Written { emptied: written.emptied + torn, ..written })
                 }
                 None => None,
@@ -217,7 +233,8 @@ impl Own {
                 Some(received) => {
                     let (more, torn) = self.cells(received, columns.len());
                     let of = |at: usize| more[at].as_slice();
-                    let written = self.source.write_left(&self.keys, columns, PEERS, of, target, output)?;
+                    let written =
+                        self.source.write_left(&self.keys, columns, PEER_PREFIX, of, target, output)?;
                     Some(Written { emptied: written.emptied + torn, ..written })
                 }
                 None => None,
@@ -249,7 +266,7 @@ impl Own {
         match &job.reveal {
             Reveal::Payload(columns) if !columns.is_empty() => Ok(self
                 .source
-                .holds_behind(target, &tacit_data::named(std::iter::empty(), columns, PEERS))?),
+                .holds_behind(target, &tacit_data::named(std::iter::empty(), columns, PEER_PREFIX))?),
             _ => Ok(()),
         }
     }
@@ -285,9 +302,9 @@ impl Own {
     /// A cell that cannot be added up; its content stays unsaid.
     fn not_a_number(&self, place: Place) -> Error {
         Error::Input(format!(
-            "{}, {place}: the column to add up holds something other than a whole number of 64 bits; \
+            "{}: the column to add up holds something other than a whole number of 64 bits; \
              write amounts in their smallest unit, and leave a cell empty where there is none",
-            self.name()
+            self.at(place)
         ))
     }
 }

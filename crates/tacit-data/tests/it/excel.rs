@@ -1,0 +1,226 @@
+//! Workbooks: what cells hold, which part is the table, and what is written.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int64Type, TimestampMillisecondType};
+use arrow_schema::{DataType, TimeUnit};
+use rust_xlsxwriter::{ExcelDateTime, Format, Formula, Workbook};
+use std::path::{Path, PathBuf};
+use tacit_data::csv::{Error, ErrorCells, Options};
+use tacit_data::records::{KeySet, KeySpec, Normalisation};
+use tacit_data::table::Source;
+
+fn spec(column: &str) -> KeySpec {
+    KeySpec::text(vec![column.to_owned()], Normalisation::default())
+}
+
+fn open(path: &Path, column: &str, options: Options) -> Result<(Source, KeySet), Error> {
+    let source = Source::open(path, spec(column), options)?;
+    let keys = source.read_keys(|_| ())?;
+    Ok((source, keys))
+}
+
+fn text(path: &Path, column: &str) -> String {
+    let (source, keys) = open(path, column, Options::default()).unwrap();
+    let mut out = Vec::new();
+    let all: Vec<u32> = (0..keys.elements().len() as u32).collect();
+    source.write_matches(&keys, &all, Path::new("o.csv"), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn part(path: &Path, part: &str) -> PathBuf {
+    PathBuf::from(format!("{}#{part}", path.display()))
+}
+
+/// Two sheets: one with a heading and a table at C3, and one of one kind a column.
+fn book(folder: &Path, is_1904: bool) -> PathBuf {
+    let path = folder.join(if is_1904 { "mac.xlsx" } else { "book" });
+    let mut book = Workbook::new();
+    let day = Format::new().set_num_format("yyyy-mm-dd");
+    let moment = Format::new().set_num_format("yyyy-mm-dd hh:mm:ss");
+    let date = |year, month, day| ExcelDateTime::from_ymd(year, month, day).unwrap();
+    let sheet = book.add_worksheet().set_name("My Data").unwrap();
+    sheet.write(0, 0, "Customers, as of today").unwrap();
+    for (at, name) in ["id", "since", "seen", "mixed", "plain", "flag"].into_iter().enumerate() {
+        sheet.write(2, at as u16 + 2, name).unwrap();
+    }
+    for row in 0..3u32 {
+        let to = if row < 2 { row + 3 } else { 6 }; // The fourth row is empty.
+        sheet.write(to, 2, 12_345.0 + f64::from(row)).unwrap();
+        sheet.write_with_format(to, 3, &date(2024, 2, 29), &day).unwrap();
+        if row != 1 {
+            let at = date(1999, 12, 31).and_hms(12, 30, 15.5).unwrap();
+            sheet.write_with_format(to, 4, &at, &moment).unwrap();
+        }
+        match row {
+            0 => sheet.write(to, 5, "00123").unwrap(),
+            1 => sheet.write(to, 5, 1.5).unwrap(),
+            _ => sheet.write_with_format(to, 5, &date(2024, 1, 31), &day).unwrap(),
+        };
+        sheet.write(to, 6, "a,b").unwrap();
+        sheet.write(to, 7, row == 0).unwrap();
+    }
+    book.add_worksheet().set_name("empty").unwrap();
+    book.save(&path).unwrap();
+    path
+}
+
+#[test]
+fn a_cell_is_what_it_holds_and_a_column_has_the_type_of_its_cells() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = book(folder.path(), false);
+    let expected = "id,since,seen,mixed,plain,flag\n\
+        12345,2024-02-29,1999-12-31T12:30:15.500,00123,\"a,b\",true\n\
+        12346,2024-02-29,,1.5,\"a,b\",false\n\
+        12347,2024-02-29,1999-12-31T12:30:15.500,2024-01-31,\"a,b\",false\n";
+    for name in ["My Data!C3:H7", "'My Data'!$C$3:$H$99", "C3:H7"] {
+        assert_eq!(text(&part(&path, name), "id"), expected, "{name}");
+    }
+    // Without a range the heading is the first row, which names no other column.
+    let error = open(&path, "id", Options::default()).err().unwrap().to_string();
+    assert!(error.contains("cell C1: the column below has cells and no name"), "{error}");
+    let (source, keys) = open(&part(&path, "C3:H7"), "mixed", Options::default()).unwrap();
+    assert_eq!(keys.elements().len(), 3);
+    let (schema, batches) = source.read_whole().unwrap();
+    let kinds: Vec<&DataType> = schema.fields().iter().map(|field| field.data_type()).collect();
+    let millis = DataType::Timestamp(TimeUnit::Millisecond, None);
+    let text = DataType::LargeUtf8;
+    assert_eq!(kinds, [&DataType::Int64, &DataType::Date32, &millis, &text, &text, &DataType::Boolean]);
+    assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().value(2), 12_347);
+    assert_eq!(batches[0].column(1).as_primitive::<Date32Type>().value(0), 19_782);
+    assert_eq!(batches[0].column(2).as_primitive::<TimestampMillisecondType>().value(0), 946_643_415_500);
+    // A digest is of the file, whatever part of it is read.
+    let file = std::fs::read(&path).unwrap();
+    assert_eq!(source.digest().unwrap(), *blake3::hash(&file).as_bytes());
+}
+
+#[test]
+fn what_is_no_part_of_a_workbook_is_said_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = book(folder.path(), false);
+    let plain = folder.path().join("t.csv");
+    std::fs::write(&plain, "id\n1\n").unwrap();
+    let said = |path: PathBuf| open(&path, "id", Options::default()).err().unwrap().to_string();
+    for (name, words) in [
+        (part(&path, "Other"), "it has no sheet of that name; it has `My Data`, `empty`"),
+        (part(&path, "My Data!C3:"), "a range of cells is written as in Sheet1!A1:D9"),
+        (part(&path, "empty"), "is empty"),
+        (part(&plain, "Sheet1"), "the file is no workbook"),
+    ] {
+        let error = said(name);
+        assert!(error.contains(words) && error.lines().count() == 1, "{error}");
+    }
+    // Two sheets with cells, neither of which is named.
+    let several = folder.path().join("several.xlsx");
+    let mut book = Workbook::new();
+    for _ in 0..2 {
+        book.add_worksheet().write(0, 0, "id").unwrap();
+    }
+    book.save(&several).unwrap();
+    assert!(said(several.clone()).contains("several sheets have cells: `Sheet1`, `Sheet2`; name one"));
+    assert_eq!(text(&part(&several, "Sheet2"), "id"), "id\n");
+    // Damaged at every place: an error and no panic.
+    let whole = std::fs::read(&path).unwrap();
+    let torn = folder.path().join("torn.xlsx");
+    for at in (0..whole.len()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        std::fs::write(&torn, &bytes).unwrap();
+        let _ = open(&part(&torn, "C3:H7"), "id", Options::default());
+        std::fs::write(&torn, &whole[..at]).unwrap();
+        assert!(open(&torn, "id", Options::default()).is_err());
+    }
+}
+
+#[test]
+fn cells_that_hold_errors_are_refused_or_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.xlsx");
+    let mut book = Workbook::new();
+    let sheet = book.add_worksheet();
+    sheet.write(0, 0, "k").unwrap();
+    sheet.write(0, 1, "n").unwrap();
+    for (row, key) in ["a", "b"].into_iter().enumerate() {
+        sheet.write(row as u32 + 1, 0, key).unwrap();
+    }
+    sheet.write(1, 1, 7).unwrap();
+    sheet.write(2, 1, Formula::new("=NA()").set_result("#N/A")).unwrap();
+    book.save(&path).unwrap();
+    let error = open(&path, "k", Options::default()).err().unwrap().to_string();
+    assert!(error.contains("e.xlsx, cell B3: the cell holds an error"), "{error}");
+    let options = Options { error_cells: ErrorCells::Null, ..Options::default() };
+    let (source, keys) = open(&path, "k", options).unwrap();
+    assert_eq!((source.error_cells(), keys.rows()), (1, 2));
+    let mut out = Vec::new();
+    source.write_matches(&keys, &[0, 1], Path::new("o.csv"), &mut out).unwrap();
+    assert_eq!(out, b"k,n\na,7\nb,\n");
+}
+
+/// What goes to a workbook comes back as it was, and what it would show otherwise goes as text.
+#[test]
+fn a_workbook_that_is_written_holds_every_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("t.csv");
+    let content = "k,v\n007,=1+1\n-1,\"a\"\"b\nc\"\n9007199254740993,\n";
+    std::fs::write(&csv, content).unwrap();
+    let (source, keys) = open(&csv, "k", Options::default()).unwrap();
+    let target = folder.path().join("o.xlsx");
+    source.admits(&target).unwrap();
+    source.prove(&target).unwrap();
+    let mut out = Vec::new();
+    source.write_matches(&keys, &[0, 1, 2], &target, &mut out).unwrap();
+    std::fs::write(&target, &out).unwrap();
+    assert_eq!(text(&target, "k"), content);
+    // Types, through a workbook and back; what a sheet cannot count is text, and the same.
+    let typed = part(&book(folder.path(), false), "C3:H7");
+    let (source, keys) = open(&typed, "id", Options::default()).unwrap();
+    let mut out = Vec::new();
+    source.write_matches(&keys, &[0, 1, 2], &target, &mut out).unwrap();
+    std::fs::write(&target, &out).unwrap();
+    assert_eq!(text(&target, "id"), text(&typed, "id"));
+    let (again, _) = open(&target, "id", Options::default()).unwrap();
+    assert_eq!(again.read_whole().unwrap().0.fields(), source.read_whole().unwrap().0.fields());
+    // All rows with a mark.
+    let mut out = Vec::new();
+    source.write_marked(&keys, &[1], &target, &mut out).unwrap();
+    std::fs::write(&target, &out).unwrap();
+    assert!(text(&target, "id").contains("12346,2024-02-29,,1.5,\"a,b\",false,true\n"));
+}
+
+#[test]
+fn what_a_sheet_has_no_room_for_is_found_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = folder.path().join("long.csv");
+    std::fs::write(&long, format!("k,v\na,{}\nb,{}\n", "x".repeat(32_767), "é".repeat(32_768))).unwrap();
+    let (source, _) = open(&long, "k", Options::default()).unwrap();
+    let error = source.prove(Path::new("o.xlsx")).err().unwrap().to_string();
+    assert!(error.contains("long.csv, line 3: column 2: a text of at most 32,767"), "{error}");
+    assert!(source.prove(Path::new("o.parquet")).is_ok());
+    let rows = folder.path().join("rows.csv");
+    std::fs::write(&rows, format!("k\n{}", "a\n".repeat(1_048_576))).unwrap();
+    let (source, keys) = open(&rows, "k", Options::default()).unwrap();
+    let error = source.prove(Path::new("o.xlsx")).err().unwrap().to_string();
+    assert!(error.contains("more than 1,048,575 rows"), "{error}");
+    // The same of a table of columns.
+    let mut out = Vec::new();
+    source.write_matches(&keys, &[0], Path::new("o.parquet"), &mut out).unwrap();
+    let columns = folder.path().join("rows.parquet");
+    std::fs::write(&columns, out).unwrap();
+    let (source, _) = open(&columns, "k", Options::default()).unwrap();
+    let error = source.prove(Path::new("o.xlsx")).err().unwrap().to_string();
+    assert!(error.contains("more than 1,048,575 rows"), "{error}");
+    // A cell of the other side's that is too long is left empty, and counted.
+    let short = folder.path().join("short.csv");
+    std::fs::write(&short, "k\na\n").unwrap();
+    let (source, keys) = open(&short, "k", Options::default()).unwrap();
+    let cells = [vec![Some("y".repeat(32_768)), Some("z".to_owned())]];
+    let mut out = Vec::new();
+    let names = ["p".to_owned(), "q".to_owned()];
+    let target = folder.path().join("o.xlsx");
+    let done = source.write_joined(&keys, &names, "peer_", |_| &cells, &target, &mut out).unwrap();
+    assert_eq!((done.rows, done.emptied), (1, 1));
+    std::fs::write(&target, out).unwrap();
+    assert_eq!(text(&target, "k"), "k,p,q\na,,z\n");
+    for name in ["o.xls", "o.ods"] {
+        assert!(source.admits(Path::new(name)).err().unwrap().to_string().contains("it writes .xlsx"));
+    }
+}

@@ -1,0 +1,293 @@
+//! Several files as one table: folders, patterns and lists of them.
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tacit_data::csv::{EmptyKeys, Error, Header, Options, Place};
+use tacit_data::give::Purpose;
+use tacit_data::records::{KeySet, KeySpec, Normalisation};
+use tacit_data::table::{Source, digest_of};
+use tacit_data::values::{Column, Form, Table};
+
+fn spec(column: &str) -> KeySpec {
+    KeySpec::text(vec![column.to_owned()], Normalisation::default())
+}
+
+fn open(paths: &[PathBuf], column: &str) -> Result<(Source, KeySet), Error> {
+    let source = Source::open_all(paths, spec(column), Options::default())?;
+    let keys = source.read_keys(|_| ())?;
+    Ok((source, keys))
+}
+
+fn written(source: &Source, keys: &KeySet, target: &str) -> Vec<u8> {
+    let all: Vec<u32> = (0..keys.elements().len() as u32).collect();
+    let mut out = Vec::new();
+    source.write_matches(keys, &all, Path::new(target), &mut out).unwrap();
+    out
+}
+
+fn parquet(names: [&str; 2], keys: &[Option<&str>], numbers: &[i64]) -> Vec<u8> {
+    let columns: [(&str, ArrayRef); 2] = [
+        (names[0], Arc::new(StringArray::from(keys.to_vec()))),
+        (names[1], Arc::new(Int64Array::from(numbers.to_vec()))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, column)| (name, column, name == "k")),
+    );
+    let batch = batch.unwrap();
+    let mut out = Vec::new();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut out, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    out
+}
+
+/// Columns in another order, and a file of no rows: one table, whose rows come in the order of the files' names.
+#[test]
+fn a_folder_is_one_table_by_the_names_of_its_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join(name), content).unwrap();
+        folder.path().join(name)
+    };
+    let b = file("b.csv", b"n;k\n3;c\n4;A\n");
+    let a = file("a.csv", b"k,n\na,1\n\"b,b\",\n");
+    let none = file("c.csv", b"k,n\n");
+    // What Spark and others leave beside.
+    for name in ["_SUCCESS", ".a.csv.crc", "empty.csv"] {
+        file(name, if name == "empty.csv" { b"" } else { b"x" });
+    }
+    let expected = "k,n\na,1\n\"b,b\",\nc,3\nA,4\n";
+    let pattern = folder.path().join("[a-c].csv");
+    for paths in [vec![folder.path().to_owned()], vec![pattern], vec![a.clone(), b, none]] {
+        let (source, keys) = open(&paths, "k").unwrap();
+        assert_eq!((keys.rows(), keys.elements().len(), keys.duplicate_rows()), (4, 3, 1));
+        assert_eq!(String::from_utf8(written(&source, &keys, "o.csv")).unwrap(), expected);
+        assert_eq!(written(&source, &keys, "-"), expected.as_bytes());
+        let mut rest = Vec::new();
+        assert_eq!(source.write_rest(&keys, &[0], Path::new("o.csv"), &mut rest).unwrap(), 2);
+        assert_eq!(String::from_utf8(rest).unwrap(), "k,n\n\"b,b\",\nc,3\n");
+    }
+    let whole = Source::open(folder.path(), spec("k"), Options::default()).unwrap();
+    assert_eq!(whole.digest().unwrap(), digest_of(&[folder.path().to_owned()]).unwrap());
+    assert_ne!(whole.digest().unwrap(), digest_of(std::slice::from_ref(&a)).unwrap());
+    let single = Source::open(&a, spec("k"), Options::default()).unwrap();
+    assert_eq!(single.digest().unwrap(), *blake3::hash(&fs::read(&a).unwrap()).as_bytes());
+}
+
+#[test]
+fn files_of_columns_keep_their_types_and_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join(name), content).unwrap();
+        folder.path().join(name)
+    };
+    let a = file("a.parquet", &parquet(["k", "n"], &[Some("a"), None], &[1, 2]));
+    let mut turned = Vec::new();
+    {
+        // The same columns the other way round, and a null where the first has none.
+        let columns: [(&str, ArrayRef); 2] = [
+            ("n", Arc::new(Int64Array::from(vec![Some(3), None]))),
+            ("k", Arc::new(StringArray::from(vec!["b", "a"]))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(&mut turned, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    }
+    let b = file("b.parquet", &turned);
+    let (source, keys) = open(&[a.clone(), b.clone()], "k").unwrap();
+    assert_eq!((keys.rows(), keys.rows_without_key(), keys.elements().len()), (4, 1, 2));
+    source.prove(Path::new("o.arrow")).unwrap();
+    let out = file("out.parquet", &written(&source, &keys, "o.parquet"));
+    let (again, found) = open(&[out], "k").unwrap();
+    assert_eq!(found.elements(), keys.elements());
+    assert_eq!(written(&again, &found, "o.csv"), b"k,n\na,1\nb,3\na,\n");
+    // Values to compute on, and what is given, name file and row of a cell that is none.
+    let mut given = Vec::new();
+    let each = |at: usize, place: Place, cells: &[Option<&str>]| {
+        given.push((at, source.located(place).0 == b, cells[0].map(str::to_owned)));
+        Ok::<_, Error>(())
+    };
+    source.read_given(&keys, &["n".to_owned()], Purpose::Number(Form::Plain), each).unwrap();
+    assert_eq!(given, [(0, false, Some("1".into())), (1, true, Some("3".into())), (0, true, None)]);
+    let table = Table::open(&folder.path().join("[ab].parquet"), Options::default()).unwrap();
+    let wanted = table.find(&[Column::parse("n")]).unwrap();
+    let error = table.read(&wanted, |_, _| Ok::<_, Error>(())).err().unwrap().to_string();
+    assert!(error.contains("b.parquet, row 2: column `n` has no value"), "{error}");
+    let options = Options { empty_keys: EmptyKeys::Refuse, ..Options::default() };
+    let source = Source::open_all(&[b, a], spec("k"), options).unwrap();
+    let error = source.read_keys(|_| ()).err().unwrap().to_string();
+    assert!(error.contains("a.parquet, row 2: a key column is empty"), "{error}");
+}
+
+#[test]
+fn a_difference_is_a_line_that_names_file_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join(name), content).unwrap();
+        folder.path().join(name)
+    };
+    let said = |paths: &[PathBuf]| open(paths, "k").err().unwrap().to_string();
+    let a = file("a.csv", b"k,secret\na,1\n");
+    let b = file("b.csv", b"k,other\na,1\n");
+    let more = file("more.csv", b"k,secret,x\na,1,2\n");
+    let broken = file("broken.csv", b"k,secret\na,1\nb\n");
+    let error = said(&[a.clone(), b]);
+    assert!(error.contains("b.csv: column 2 of") && error.contains("a.csv is missing there"), "{error}");
+    assert!(!error.contains("secret"), "{error}");
+    let error = said(&[a.clone(), more]);
+    assert!(error.contains("more.csv: column 3 is not in"), "{error}");
+    assert!(said(&[a.clone(), broken]).contains("broken.csv, line 3: 1 fields where the first line has 2"));
+    let one = file("a.parquet", &parquet(["k", "n"], &[Some("a")], &[1]));
+    let other = file("b.parquet", &parquet(["k", "m"], &[Some("a")], &[1]));
+    let error = said(&[one.clone(), other.clone()]);
+    assert!(error.contains("b.parquet: column 2 (`n`) of") && error.lines().count() == 1, "{error}");
+    let error = said(&[one, file("t.csv", b"k,n\na,1\n")]);
+    assert!(error.contains("t.csv: column 1 holds LargeUtf8, and in"), "{error}");
+    // Names that lead to nothing.
+    assert!(said(&[folder.path().join("*.txt")]).contains("there is no such file"));
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    assert!(said(&[empty.clone()]).contains("the folder has no table in it"));
+    assert!(said(&[folder.path().to_owned()]).contains("empty: a folder within a folder"));
+    fs::remove_dir(&empty).unwrap();
+    // A cut file among them is named.
+    let cut = parquet(["k", "n"], &[Some("a"), Some("b")], &[1, 2]);
+    let cut = file("cut.parquet", &cut[..cut.len() - 9]);
+    assert!(said(&[folder.path().join("a.parquet"), cut]).contains("cut.parquet"));
+}
+
+#[test]
+fn files_without_a_header_go_by_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [("a.csv", "a,1\nb,2\n"), ("b.csv", "c,3\n")] {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let options = Options { header: Header::None, ..Options::default() };
+    let source = Source::open(folder.path(), spec("1"), options).unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    assert_eq!(keys.rows(), 3);
+    assert_eq!(written(&source, &keys, "o.csv"), b"1,2\na,1\nb,2\nc,3\n");
+}
+
+/// The rows of CSV files are kept as columns; errors name their lines all the same.
+#[test]
+fn errors_in_rows_of_csv_files_name_the_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [("a.csv", "k,n\na,1\n"), ("b.csv", "k,n\n\"b\n\nb\",2\n\nc,3\n,4\nd,x\n")] {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let options = Options { empty_keys: EmptyKeys::Refuse, ..Options::default() };
+    let source = Source::open(folder.path(), spec("k"), options).unwrap();
+    let error = source.read_keys(|_| ()).err().unwrap().to_string();
+    assert!(error.contains("b.csv, line 7: a key column is empty"), "{error}");
+    let table = Table::open(folder.path(), Options::default()).unwrap();
+    let wanted = table.find(&[Column::parse("n:decimal0")]).unwrap();
+    let error = table.read(&wanted, |_, _| Ok::<_, Error>(())).err().unwrap().to_string();
+    assert!(error.contains("b.csv, line 8: column `n`"), "{error}");
+}
+
+/// What a record commits to is what is read, of every file.
+#[test]
+fn pinned_files_are_what_their_digest_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join(name), content).unwrap();
+        folder.path().join(name)
+    };
+    let a = file("a.parquet", &parquet(["k", "n"], &[Some("a")], &[1]));
+    let b = file("b.parquet", &parquet(["k", "n"], &[Some("b")], &[2]));
+    let paths = [a.clone(), b.clone()];
+    let source = Source::open_all_pinned(&paths, spec("k"), Options::default()).unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    let digest = source.digest().unwrap();
+    assert_eq!(digest, digest_of(&paths).unwrap());
+    assert_ne!(digest, digest_of(&[b.clone(), a.clone()]).unwrap());
+    // A cell that is no key.
+    fs::write(&b, parquet(["k", "n"], &[Some("b")], &[3])).unwrap();
+    let error = source.write_matches(&keys, &[0, 1], Path::new("o.csv"), &mut Vec::new()).err().unwrap();
+    assert!(matches!(&error, Error::Changed(path) if *path == b), "{error}");
+    assert_eq!(source.digest().unwrap(), digest);
+    assert_ne!(digest_of(&paths).unwrap(), digest);
+    // Of CSV files a copy is read, which is of the pinned bytes.
+    let [c, d] = [file("c.csv", b"k,n\nc,1\n"), file("d.csv", b"k,n\nd,2\n")];
+    let paths = [c, d.clone()];
+    let source = Source::open_all_pinned(&paths, spec("k"), Options::default()).unwrap();
+    assert_eq!(source.digest().unwrap(), digest_of(&paths).unwrap());
+    fs::write(&d, "k,n\nx,9\n").unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    assert_eq!(written(&source, &keys, "o.csv"), b"k,n\nc,1\nd,2\n");
+}
+
+/// Files of columns that are not pinned are read again, and held against the keys of the first pass.
+#[test]
+fn a_file_among_several_that_changes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|key| {
+        let path = folder.path().join(format!("{key}.parquet"));
+        fs::write(&path, parquet(["k", "n"], &[Some(key)], &[1])).unwrap();
+        path
+    });
+    let (source, keys) = open(&[a, b.clone()], "k").unwrap();
+    let pass = source.each_key(|_| (), |_| Ok::<_, Error>(())).unwrap();
+    fs::write(&b, parquet(["k", "n"], &[Some("c")], &[1])).unwrap();
+    let target = Path::new("o.csv");
+    for error in [
+        source.write_matches(&keys, &[0, 1], target, &mut Vec::new()).err(),
+        source.write_rest(&keys, &[0], target, &mut Vec::new()).err(),
+        source.write_marked(&keys, &[0], target, &mut Vec::new()).err(),
+        source.write_rows(&pass, |_| true, target, &mut Vec::new()).err(),
+        source.write_rows_marked(&pass, |_| true, target, &mut Vec::new()).err(),
+    ] {
+        let error = error.unwrap();
+        assert!(matches!(error, Error::Changed(_)), "{error}");
+        assert!(error.to_string().contains("a.parquet and 1 more"), "{error}");
+    }
+}
+
+#[test]
+fn files_of_several_kinds_are_one_table_if_their_cells_mean_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join(name), content).unwrap();
+        folder.path().join(name)
+    };
+    let csv = file("a.csv", b"k,n\na,x\n");
+    let lines = file("b.jsonl", b"{\"n\":\"y\",\"k\":\"b\"}\n");
+    let packed = file("c.csv.zst", &zstd::encode_all(&b"n;k\nz;c\n"[..], 1).unwrap());
+    let (source, keys) = open(&[csv.clone(), lines, packed], "k").unwrap();
+    assert_eq!(written(&source, &keys, "o.csv"), b"k,n\na,x\nb,y\nc,z\n");
+    // Decimals and text have one type among the columns, and are other keys.
+    let decimals = file("d.jsonl", b"{\"k\":1.50,\"n\":\"y\"}\n");
+    let error = open(&[csv, decimals], "k").err().unwrap().to_string();
+    assert!(error.contains("d.jsonl: column 1") && error.contains("holds other values"), "{error}");
+}
+
+#[test]
+fn decimals_with_a_comma_are_read_so_in_several_files_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [("a.csv", "k;n\na;1,50\n"), ("b.csv", "k;n\nb;0,25\n")] {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let options = Options { decimal_comma: true, ..Options::default() };
+    let table = Table::open(folder.path(), options).unwrap();
+    let wanted = table.find(&[Column::parse("n:decimal2")]).unwrap();
+    let mut found = Vec::new();
+    let each = |_, cells: &[&str]| {
+        found.push(cells[0].to_owned());
+        Ok::<_, Error>(())
+    };
+    table.read(&wanted, each).unwrap();
+    assert_eq!(found, ["150", "25"]);
+    let source = Source::open(folder.path(), spec("k"), options).unwrap();
+    let (keys, mut found) = (source.read_keys(|_| ()).unwrap(), Vec::new());
+    let column = source.number_column("n:decimal2");
+    let each = |_, _, cells: &[Option<&str>]| {
+        found.push(cells[0].map(str::to_owned));
+        Ok::<_, Error>(())
+    };
+    source.read_given(&keys, &[column.name], Purpose::Number(column.form), each).unwrap();
+    assert_eq!(found, [Some("150".to_owned()), Some("25".to_owned())]);
+}
