@@ -79,17 +79,27 @@ impl Distinct {
     }
 
     /// Room for `more` digests; `[seen, expected]` as [`number`](Self::number) has them.
-    pub(crate) fn make_room(&mut self, more: usize, of: [u64; 2]) {
+    fn make_room(&mut self, more: usize, of: [u64; 2]) {
         if let Some(room) = self.wanted(more, of) {
-            self.places.grow(room);
-            self.digests.reserve(self.places.room());
+            self.grow(room);
         }
     }
 
-    /// Bytes that [`make_room`](Self::make_room) will take.
-    pub(crate) fn growth(&self, more: usize, of: [u64; 2]) -> usize {
-        let bytes = |room: usize| room.saturating_mul(32 + 8 * FULL[1] / FULL[0] + 8);
-        self.wanted(more, of).map_or(0, bytes)
+    /// Makes room for so many digests in all, which takes [`bytes`](Self::bytes).
+    pub(crate) fn grow(&mut self, room: usize) {
+        self.places.grow(room);
+        self.digests.reserve(self.places.room());
+    }
+
+    /// Bytes of a room for so many digests.
+    pub(crate) fn bytes(room: usize) -> usize {
+        room.saturating_mul(32 + 8 * FULL[1] / FULL[0] + 8)
+    }
+
+    /// Rooms that would do for `more` digests, the best first; `None` where there is room.
+    pub(crate) fn rooms(&self, more: usize, [seen, expected]: [u64; 2]) -> Option<[usize; 3]> {
+        let needed = self.digests.len() + more;
+        Some([self.wanted(more, [seen, expected])?, self.wanted(more, [seen, 0])?, needed + needed / 16])
     }
 
     /// How many digests there is to be room for, if more than there is.
