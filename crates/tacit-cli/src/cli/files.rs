@@ -12,6 +12,8 @@ use tacit_console::files::{Kind, Named, check_outputs};
 /// Every option that names an output: the subcommand, the option's long name, and what it holds.
 const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("keygen", "out", Kind::KeyPair),
+    ("invite", "out", Kind::Secret),
+    ("join", "out", Kind::Secret),
     ("psi", "output", Kind::Result),
     ("psi", "output-rest", Kind::Result),
     ("psi", "output-all", Kind::Result),
@@ -178,6 +180,7 @@ mod tests {
         "records", // read, and added to
         "against",
         "against-key",
+        "allow",
     ];
 
     /// Whoever adds an option that names a file says here or in `OUTPUTS` what becomes of the file.

@@ -166,7 +166,7 @@ fn faults_of_codes_and_relays_are_one_line() {
     bench.run(&["join", "7-walnut-harbor", "--via", "127.0.0.1:1"]).fails_with(2, &["spelt right"]);
     bench.run(&["invite"]).fails_with(2, &["--via RELAY", "--listen ADDR"]);
     bench.write("peer.pub", "here already");
-    bench.run(&["invite", "--via", "127.0.0.1:1"]).fails_with(2, &["peer.pub", "exists already"]);
+    bench.run(&["invite", "--via", "127.0.0.1:1"]).fails_with(3, &["peer.pub", "exists already"]);
     assert!(!bench.exists("tacit.key"), "nothing was made");
     let psi = ["psi", "--via", "127.0.0.1:1", "--key", "email", "--input", "alice.csv"];
     bench.write("alice.csv", "email\na@x.org\n");
