@@ -198,7 +198,12 @@ fn pinned_files_are_what_their_digest_is_of() {
         folder.path().join(name)
     };
     let a = file("a.parquet", &parquet(["k", "n"], &[Some("a")], &[1]));
-    let b = file("b.parquet", &parquet(["k", "n"], &[Some("b")], &[2]));
+    // More than a piece that a reader holds.
+    let many: Vec<String> =
+        (0..10_000).map(|at| blake3::hash(&[at as u8, 1]).to_string() + &at.to_string()).collect();
+    let many: Vec<Option<&str>> = many.iter().map(|key| Some(key.as_str())).collect();
+    let b = file("b.parquet", &parquet(["k", "n"], &many, &vec![2; many.len()]));
+    assert!(fs::metadata(&b).unwrap().len() > 1 << 19);
     let paths = [a.clone(), b.clone()];
     let source = Source::open_all_pinned(&paths, spec("k"), Options::default()).unwrap();
     let keys = source.read_keys(|_| ()).unwrap();
@@ -206,7 +211,7 @@ fn pinned_files_are_what_their_digest_is_of() {
     assert_eq!(digest, digest_of(&paths).unwrap());
     assert_ne!(digest, digest_of(&[b.clone(), a.clone()]).unwrap());
     // A cell that is no key.
-    fs::write(&b, parquet(["k", "n"], &[Some("b")], &[3])).unwrap();
+    fs::write(&b, parquet(["k", "n"], &many, &vec![3; many.len()])).unwrap();
     let error = source.write_matches(&keys, &[0, 1], Path::new("o.csv"), &mut Vec::new()).err().unwrap();
     assert!(matches!(&error, Error::Changed(path) if *path == b), "{error}");
     assert_eq!(source.digest().unwrap(), digest);
