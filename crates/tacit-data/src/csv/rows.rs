@@ -14,6 +14,9 @@ use crate::keys::Longest;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
+/// Bytes behind a fault by which the encoding is guessed.
+const GUESSED: usize = 256;
+
 /// What separates and encloses fields.
 #[derive(Clone, Copy)]
 pub(super) struct Marks {
@@ -541,7 +544,9 @@ impl<'a> Rows<'a> {
             let encoding = self.encoding.unwrap_or_default();
             return Error::NotInEncoding { path, line, column, encoding };
         }
-        let looks_like = encoding::guess(&[self.text.as_bytes(), &self.torn].concat());
+        // Of the row and a little behind the fault: what else was read depends on who read it.
+        let row = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let looks_like = encoding::guess(&[row, &self.torn[..self.torn.len().min(GUESSED)]].concat());
         Error::InvalidUtf8 { path, line, column, looks_like }
     }
 

@@ -509,6 +509,10 @@ fn a_recorded_table_is_read_as_it_was_hashed_or_not_at_all() {
         std::fs::write(at("next"), &made[1]).unwrap();
         std::fs::rename(at("next"), &path).unwrap();
         assert_eq!(read(&source, &keys).unwrap(), sum, "{form}");
-        assert_ne!(read(&open(&path), &keys).unwrap(), sum, "{form}");
+        match read(&open(&path), &keys) {
+            // A CSV file is known by its bytes, a file of columns by its keys.
+            Ok(other) => assert_ne!(other, sum, "{form}"),
+            Err(error) => assert!(matches!(&error, Error::Changed(_)), "{form}: {error}"),
+        }
     }
 }

@@ -758,8 +758,9 @@ mod tests {
         let (among, _) = sent(2, 2);
         let ratio = among.unwrap() as f64 / alone.unwrap() as f64;
         assert!((1.02..1.06).contains(&ratio), "{ratio}");
-        let (_, refused) = sent(2, 1);
-        assert!(refused.unwrap_err().contains("the copies"));
+        let (one, other) = sent(2, 1);
+        let said = [one, other].map(Result::unwrap_err);
+        assert!(said.iter().any(|said| said.contains("copies")), "{said:?}");
     }
 
     /// What a garbler says to an evaluator that measures the link and then picks that, or asks on if there is
