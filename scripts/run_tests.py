@@ -30,6 +30,8 @@ SLOWEST = 30
 # are ready the ones begin that take longest.
 LANES = 3
 FIRST = ["tacit-cli", "tacit-2pc", "tacit-psi", "tacit-ot", "tacit"]
+# Its tests start the command, which is linked beside them: they wait for it.
+COMMAND = "tacit-cli"
 # It compares times with arithmetic.
 ALONE = ["tacit-net emulate"]
 # What `make demo` leaves out, and packages have.
@@ -68,6 +70,7 @@ class Binary:
         target = message["target"]["name"].replace("_", "-")
         self.name = self.crate if target in (self.crate, "it") else f"{self.crate} {target}"
         self.path = message["executable"]
+        self.is_test = message["profile"]["test"]
 
 
 def start(command, env, **options):
@@ -81,7 +84,7 @@ def compile_tests(arguments, env, ready):
     run = start(command, env, cwd=ROOT, stdout=subprocess.PIPE)
     for line in run.stdout:
         message = json.loads(line) if line.startswith("{") else {}
-        if message.get("executable") and message["profile"]["test"]:
+        if message.get("executable"):
             ready(Binary(message))
     return run.wait() == 0
 
@@ -193,6 +196,8 @@ class Lanes:
         self.options, self.env, self.counts = options, env, counts
         self.crates = options.crates or (PORTABLE_CRATES if options.portable else [])
         self.waiting, self.alone, self.closed = [], [], False
+        # Of the command's crate, until the command is there.
+        self.held, self.has_command = [], False
         self.changed = threading.Condition()
         # What is timed runs when everything is compiled, and alone.
         lanes = 1 if counts.live else LANES
@@ -205,11 +210,24 @@ class Lanes:
             thread.start()
 
     def add(self, binary):
-        if self.crates and binary.crate not in self.crates:
-            return
         with self.changed:
-            (self.alone if binary.name in ALONE else self.waiting).append(binary)
+            if not binary.is_test:
+                self.has_command |= binary.crate == COMMAND
+                if self.has_command:
+                    self.release()
+                return
+            if self.crates and binary.crate not in self.crates:
+                return
+            if binary.crate == COMMAND and not self.has_command:
+                self.held.append(binary)
+            else:
+                (self.alone if binary.name in ALONE else self.waiting).append(binary)
             self.changed.notify()
+
+    def release(self):
+        self.waiting += self.held
+        self.held = []
+        self.changed.notify_all()
 
     def work(self):
         while True:
@@ -227,6 +245,7 @@ class Lanes:
         """Waits for all; nothing more is begun where not all was compiled."""
         with self.changed:
             self.closed = True
+            self.release()
             if not compiled:
                 self.waiting.clear()
             self.changed.notify_all()
