@@ -138,7 +138,8 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let text = pattern.to_str().unwrap_or_default();
     let rules = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
-    let found = glob::glob_with(text, rules).map_err(|error| Error::address(pattern, error.msg))?;
+    // What is no pattern is a name, of a file that is not there.
+    let found = glob::glob_with(text, rules).map_err(|_| Error::NotFound(pattern.to_owned()))?;
     let mut files = Vec::new();
     for path in found {
         let path = path.map_err(|error| Error::Unreadable {

@@ -468,7 +468,9 @@ const UNASKED: usize = 16 << 20;
 
 /// Whether so many bytes can be had.
 fn has(available: Available, bytes: usize) -> bool {
-    bytes < UNASKED || available().is_none_or(|available| bytes as u64 <= available)
+    // A limit of the process shows when the system is asked; what it gives is given back at once.
+    let gives = || Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+    bytes < UNASKED || available().is_none_or(|available| bytes as u64 <= available) && gives()
 }
 
 /// Makes room for as many again, or for as many as memory allows; nothing where that is hardly any.

@@ -246,11 +246,11 @@ fn messages_of_nisc_have_the_layout_of_the_page() {
     for (file, kind) in
         [(bytes(&bench, "n.pub"), 1), (bytes(&bench, "n.key"), 2), (signed[106..].to_vec(), 3)]
     {
-        assert_eq!((&file[..9], &file[9..11], number(&file[13..21])), (&b"tacitnisc"[..], &[5, kind][..], 9));
+        assert_eq!((&file[..9], &file[9..11], number(&file[13..21])), (&b"tacitnisc"[..], &[6, kind][..], 9));
         assert!(file[11] <= 1 && file[12] <= 1, "code, malicious");
     }
     let own = bytes(&bench, "s.key");
-    assert_eq!((&own[..9], &own[9..11]), (&b"tacitnisc"[..], &[5, 4][..]));
+    assert_eq!((&own[..9], &own[9..11]), (&b"tacitnisc"[..], &[6, 4][..]));
     assert_eq!(bytes(&bench, "n.key").len(), 9 + 4 + 8 + 32 + 33 + 16);
     assert_eq!((mode(&bench, "n.key"), mode(&bench, "s.key")), (0o600, 0o600));
 }

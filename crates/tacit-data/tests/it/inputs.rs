@@ -205,7 +205,7 @@ fn bytes_that_are_no_text_are_named_by_line_and_column_with_a_guess() {
     let Error::InvalidUtf8 { line: 3, column: 3, looks_like: Some("windows-1252"), .. } = error else {
         panic!("{error}")
     };
-    assert!(error.to_string().contains("line 3, column 3") && !error.to_string().contains('K'), "{error}");
+    assert!(error.to_string().contains("line 3, column 3") && !error.to_string().contains("x, y"), "{error}");
     for (content, encoding, place) in [
         (&b"k,n\na,1\nb,\x81\n"[..], "windows-1252", (3, 2)),
         (b"k,n\n\x81,1\n", "cp1252", (2, 1)),
