@@ -759,7 +759,7 @@ mod tests {
         let ratio = among.unwrap() as f64 / alone.unwrap() as f64;
         assert!((1.02..1.06).contains(&ratio), "{ratio}");
         let (one, other) = sent(2, 1);
-        let said = [one, other].map(Result::unwrap_err);
+        let said = [one, other].map(|done| done.unwrap_err());
         assert!(said.iter().any(|said| said.contains("copies")), "{said:?}");
     }
 
