@@ -46,20 +46,23 @@ def answer(address: str) -> Any:
     except ImportError:
         raise UsageError("adbc: addresses need the package adbc-driver-manager, and a driver") from None
     try:
-        with adbc.AdbcDatabase(driver=driver, **options) as database, adbc.AdbcConnection(database) as connection:
-            with adbc.AdbcStatement(connection) as statement:
-                statement.set_sql_query(query)
-                stream = None
-                try:
-                    stream, _ = statement.execute_query()
-                    return _tacit.Rows.of_answer(stream)
-                except Exception:
-                    # What is said of rows may hold data.
-                    if stream is None:
-                        raise
-                    raise InputError(
-                        f"adbc:{driver}: the query failed while rows came; the driver's words may hold data and are not shown"
-                    ) from None
+        with (
+            adbc.AdbcDatabase(driver=driver, **options) as database,
+            adbc.AdbcConnection(database) as connection,
+            adbc.AdbcStatement(connection) as statement,
+        ):
+            statement.set_sql_query(query)
+            stream = None
+            try:
+                stream, _ = statement.execute_query()
+                return _tacit.Rows.of_answer(stream)
+            except Exception:
+                # What is said of rows may hold data.
+                if stream is None:
+                    raise
+                raise InputError(
+                    f"adbc:{driver}: the query failed while rows came; the driver's words may hold data and are not shown"
+                ) from None
     except adbc.Error as error:
         status = getattr(getattr(error, "status_code", None), "name", "")
         raise InputError(f"adbc:{driver}: the driver refuses: {_plain(error, options)} ({status})") from None

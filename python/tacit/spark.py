@@ -228,13 +228,14 @@ def run(
             names = [f"`{name}`" for name in [*df.columns, *theirs]]
             frame = _written(rows.select(*names), places["rows"], mode="errorifexists")
             _log.info("job %s: the rows are written", job)
-        more = {}
+        others: DataFrame | None = None
+        every: DataFrame | None = None
         if result != "peer" and rest:
-            more["rest"] = _written(_rest(keyed, found, df.columns), places["rest"], mode="errorifexists")
+            others = _written(_rest(keyed, found, df.columns), places["rest"], mode="errorifexists")
         if result != "peer" and all_rows:
             every = _all_rows(keyed, found, df.columns, theirs)
-            more["all_rows"] = _written(every, places["all_rows"], mode="errorifexists")
-        return Run(frame=frame, unopened=unopened, **more, **plan.ran(gateway, common))
+            every = _written(every, places["all_rows"], mode="errorifexists")
+        return Run(frame=frame, unopened=unopened, rest=others, all_rows=every, **plan.ran(gateway, common))
 
 
 def _rest(keyed: DataFrame, found: DataFrame | None, columns: list[str]) -> DataFrame:
@@ -243,9 +244,7 @@ def _rest(keyed: DataFrame, found: DataFrame | None, columns: list[str]) -> Data
     return rows.select(*[f"`{name}`" for name in columns])
 
 
-def _all_rows(
-    keyed: DataFrame, found: DataFrame | None, columns: list[str], theirs: list[str]
-) -> DataFrame:
+def _all_rows(keyed: DataFrame, found: DataFrame | None, columns: list[str], theirs: list[str]) -> DataFrame:
     """All rows, with whether each matches, and the peer's columns."""
     from pyspark.sql import functions as f
 

@@ -57,7 +57,11 @@ def test_a_workbook_and_a_folder_are_tables(tmp_path: Path) -> None:
     parts.mkdir()
     (parts / "1.csv").write_text("mail,row\nann@x.org,7\n")
     (parts / "2.csv").write_text("row,mail\n8,zoe@x.org\n")
-    for table, row in ((tmp_path / "book.xlsx", 7), (f"{tmp_path / 'book.xlsx'}#Sheet!A1:B2", 7), (parts, "7")):
+    for table, row in (
+        (tmp_path / "book.xlsx", 7),
+        (f"{tmp_path / 'book.xlsx'}#Sheet!A1:B2", 7),
+        (parts, "7"),
+    ):
         address = free_address()
         with party(GIVES, address=address, more={}) as peer:
             shared = tacit.intersect(table, on="mail", connect=address)
