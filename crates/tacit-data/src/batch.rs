@@ -9,11 +9,14 @@ const ROWS: usize = 2048;
 /// Bytes of an encoded key that the vectorised hash takes.
 const SHORT: usize = 64;
 
+/// Messages of one length, and where each stands in the batch.
+type OfLength = (Zeroizing<Vec<[u8; SHORT]>>, Vec<u32>);
+
 /// Rows whose keys wait to be hashed.
 pub(crate) struct Batch {
     hasher: KeyHasher,
     /// Of each length the encoded keys, and which rows they are of.
-    of_length: Vec<(Zeroizing<Vec<[u8; SHORT]>>, Vec<u32>)>,
+    of_length: Vec<OfLength>,
     hashed: Zeroizing<Vec<Element>>,
     elements: Zeroizing<Vec<Option<Element>>>,
 }

@@ -10,6 +10,7 @@ use crate::place;
 use std::path::{Path, PathBuf};
 
 /// A table whose columns are to be looked at.
+#[allow(clippy::large_enum_variant)] // One a table.
 pub(crate) enum Opened {
     /// In rows.
     Csv(Input),

@@ -111,6 +111,9 @@ struct PieceRead<T> {
 /// Reads the rows of a piece on a worker; nothing where they cannot be read.
 pub(super) type Reading<'r, T> = dyn Fn(&mut Rows<'_>) -> Option<T> + Sync + 'r;
 
+/// Takes what was made of a piece, and the piece's bytes.
+pub(super) type Taking<'t, T, E> = dyn FnMut(T, &[u8]) -> std::result::Result<(), E> + 't;
+
 impl Source {
     /// Goes on behind `first`, piece by piece: what `read` makes of a piece's rows goes to `take` in order, with the
     /// piece's bytes. Returns the rows that are left to be read one after another.
@@ -118,7 +121,7 @@ impl Source {
         &'s self,
         first: Rows<'s>,
         read: &Reading<'_, T>,
-        take: &mut dyn FnMut(T, &[u8]) -> std::result::Result<(), E>,
+        take: &mut Taking<'_, T, E>,
     ) -> std::result::Result<Rows<'s>, E> {
         let mut reached = first.reached();
         let start = Reached { line: 1, longest: Longest::default(), ..reached };

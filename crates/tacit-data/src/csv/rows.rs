@@ -138,6 +138,7 @@ impl<'a> Rows<'a> {
 
     /// Ends reading here: what was read and is no row yet, and the stream behind it; the rows themselves where
     /// there is nothing more to read.
+    #[allow(clippy::result_large_err)] // Once a file.
     pub(super) fn into_rest(self) -> std::result::Result<(Vec<u8>, Box<dyn Read>), Self> {
         if self.rest != Rest::Unknown {
             return Err(self);

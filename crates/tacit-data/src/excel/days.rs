@@ -29,7 +29,7 @@ pub(super) fn moment(serial: f64, since_1904: bool) -> Option<i64> {
 /// A time without a day, or a span: hours, minutes, seconds, and thousandths where there are some.
 pub(super) fn time(serial: f64) -> Option<String> {
     let millis = (serial * MILLIS_A_DAY as f64).round();
-    if !(millis.abs() < 1e15) {
+    if millis.is_nan() || millis.abs() >= 1e15 {
         return None;
     }
     let (sign, millis) = (if millis < 0.0 { "-" } else { "" }, millis.abs() as u64);
