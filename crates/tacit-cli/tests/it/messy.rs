@@ -151,7 +151,8 @@ fn cells_of_the_peers_are_escaped_as_the_file_is() {
     let gives =
         ["--input", "peer.csv", "--key", "k", "--reveal", "payload", "--give", "note", "--result", "peer"];
     let (a, b) = both(&bench, [&[&asks[..], &["--output", "o.csv"]].concat(), &gives]);
-    (a.success(), b.success());
+    a.success();
+    b.success();
     assert_eq!(bench.read("o.csv"), "k,n,note\n\"a\\\"1\",1,\"say \\\"hi\\\", \\\\n\"\n");
     // It is read as what the peer gave.
     let said =

@@ -46,7 +46,7 @@ fn book(folder: &Path, is_1904: bool) -> PathBuf {
     for row in 0..3u32 {
         let to = if row < 2 { row + 3 } else { 6 }; // The fourth row is empty.
         sheet.write(to, 2, 12_345.0 + f64::from(row)).unwrap();
-        sheet.write_with_format(to, 3, &date(2024, 2, 29), &day).unwrap();
+        sheet.write_with_format(to, 3, date(2024, 2, 29), &day).unwrap();
         if row != 1 {
             let at = date(1999, 12, 31).and_hms(12, 30, 15.5).unwrap();
             sheet.write_with_format(to, 4, &at, &moment).unwrap();
@@ -54,7 +54,7 @@ fn book(folder: &Path, is_1904: bool) -> PathBuf {
         match row {
             0 => sheet.write(to, 5, "00123").unwrap(),
             1 => sheet.write(to, 5, 1.5).unwrap(),
-            _ => sheet.write_with_format(to, 5, &date(2024, 1, 31), &day).unwrap(),
+            _ => sheet.write_with_format(to, 5, date(2024, 1, 31), &day).unwrap(),
         };
         sheet.write(to, 6, "a,b").unwrap();
         sheet.write(to, 7, row == 0).unwrap();

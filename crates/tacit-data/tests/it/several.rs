@@ -150,7 +150,7 @@ fn a_difference_is_a_line_that_names_file_and_column() {
     assert!(said(&[folder.path().join("*.txt")]).contains("there is no such file"));
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    assert!(said(&[empty.clone()]).contains("the folder has no table in it"));
+    assert!(said(std::slice::from_ref(&empty)).contains("the folder has no table in it"));
     assert!(said(&[folder.path().to_owned()]).contains("empty: a folder within a folder"));
     fs::remove_dir(&empty).unwrap();
     // A cut file among them is named.
