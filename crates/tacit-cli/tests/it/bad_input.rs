@@ -538,8 +538,8 @@ fn config_files() {
         bench.write("job.toml", content);
         bench.run(&[&["psi", "--config", "job.toml", "--key", "email"], more].concat())
     };
-    let twice = run("[psi]\n\ninput = [\"good.csv\", \"good.csv\"]\n", &[]);
-    twice.fails_with(2, &["--input", "`input` stands in job.toml, line 3"]);
+    let twice = run("[psi]\n\noutput = [\"a.csv\", \"b.csv\"]\n", &["--input", "good.csv"]);
+    twice.fails_with(2, &["--output", "`output` stands in job.toml, line 3"]);
     let alone = run("[psi]\nauthority = \"ca.pem\"\n", &["--input", "good.csv"]);
     alone.fails_with(2, &["--certificate"]);
     let base = "[psi]\nlisten = \"127.0.0.1:1\"\nidentity = \"alice.key\"\npeer = \"bob.pub\"\n";

@@ -34,7 +34,7 @@ fn an_error_is_one_object_for_each_who_may_be_to_blame() {
     assert!(text.starts_with("--insecure-plaintext: ") && text.contains("--i-understand"), "{text}");
     let address = format!("127.0.0.1:{}", free_port());
     let said = run(&format!("{PSI} --connect {address} --input missing.csv"));
-    assert_eq!(said.code, 2, "{said:?}");
+    assert_eq!(said.code, 3, "{said:?}");
     let said = run(&PSI.replace("t.csv", "missing.csv").replace("psi", &format!("psi --connect {address}")));
     assert!(message(object(&said, 3, "input")).contains("missing.csv"));
     let text = message(object(&run(&format!("{PSI} --connect {address}")), 4, "peer"));
