@@ -5,10 +5,10 @@
 //! it passes is TLS between the two, by the same pinned keys as everywhere. It sees both public keys, when and how
 //! much they speak, and can only keep them apart.
 //!
-//! A call: the relay sends [`MAGIC`] and a challenge of 32 bytes; the caller [`MAGIC`], its part ([`Part`]), how
+//! A call: the relay sends `MAGIC` and a challenge of 32 bytes; the caller `MAGIC`, its part (`Part`), how
 //! many fingerprints of 16 bytes follow, its public key, the fingerprints, and its signature over challenge and
-//! call. Then the relay sends a byte now and then that says nothing ([`WAITS`]), until the pair is there: then
-//! [`LISTENS`] to the side that listens and [`CONNECTS`] to the other. Or it sends [`REFUSED`], a length and a reason.
+//! call. Then the relay sends a byte now and then that says nothing (`WAITS`), until the pair is there: then
+//! `LISTENS` to the side that listens and `CONNECTS` to the other. Or it sends `REFUSED`, a length and a reason.
 
 use crate::address::resolve;
 use crate::cancel::Cancel;
