@@ -406,9 +406,10 @@ fn open(
     Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
 }
 
-/// Writes the one message for which `key` serves, which is marked before the message can leave.
+/// Writes the one message for which `key` serves, which is marked before the message can leave: what goes to a
+/// stream is held until then.
 fn write_once(out: &Path, message: Pending<'_>, author: &Signer, key: &Path) -> Result<()> {
-    let mut file = Output::create(out)?;
+    let mut file = Output::create_archive(out)?;
     file.write_all(&author.sign(message.message())?).map_err(|e| write_fault(out, e))?;
     file.settle()?;
     message.release().map_err(|e| of_file(key, e))?;

@@ -70,6 +70,12 @@ const EXPAND_ALICE: &[&str] = &["expand", "--key", "alice.key", "--public", "bob
 fn expand_and_chosen_messages_exclude_each_other_under_one_key() {
     let bench = exchange("linear");
     nisc(&bench, REPLY).success();
+    // Nothing of a second one leaves by a stream either.
+    for stream in ["-", "/dev/stdout"] {
+        let again = nisc(&bench, &[&REPLY[..REPLY.len() - 1], &[stream]].concat());
+        assert!(again.out.is_empty(), "{again:?}");
+        again.fails_with(3, &["alice.key"]);
+    }
     let chosen = ["chosen messages", "make a new key"];
     nisc(&bench, EXPAND_BOB).fails_with(3, &[&["bob.key"][..], &chosen].concat());
     nisc(&bench, EXPAND_ALICE).fails_with(3, &[&["alice.key"][..], &chosen].concat());
@@ -89,6 +95,9 @@ fn expand_and_chosen_messages_exclude_each_other_under_one_key() {
     }
     let random = ["random transfers were taken", "make a new key"];
     ask("bob.key").fails_with(3, &[&["bob.key"][..], &random].concat());
+    let streamed = nisc(&bench, &["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "-"]);
+    assert!(streamed.out.is_empty(), "{streamed:?}");
+    streamed.fails_with(3, &["bob.key"]);
     // What an older copy of the key asked is opened and answered by none that was expanded.
     ask("copy.key").success();
     nisc(&bench, REPLY).fails_with(3, &[&["alice.key"][..], &random].concat());
