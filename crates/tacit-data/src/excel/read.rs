@@ -4,8 +4,9 @@
 //! What the sheets share (text, formats) is held in memory, of at most [`MOST_SHARED`] bytes.
 
 use super::days::{MILLIS_A_DAY, moment, time};
+use super::limits::{SHEET_COLUMNS, SHEET_ROWS};
 use crate::csv::{ErrorCells, Header, Options};
-use crate::fault::{Error, Result, guarded, name};
+use crate::fault::{Error, Result, gave_up, guarded, name};
 use crate::input::Input;
 use crate::kept::Kept;
 use arrow_array::builder::{
@@ -20,6 +21,7 @@ use std::io::{BufReader, Read, Seek, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
+use tacit_crypto::fence::fenced;
 
 /// Rows of a batch.
 const BATCH: usize = 8192;
@@ -386,7 +388,7 @@ pub(crate) fn read(input: &Input, kind: Kind, part: Option<&str>, options: &Opti
     let path = input.path();
     let part = Sheets::of(part).map_err(|what| Error::address(path, what))?;
     if kind != Kind::Xls {
-        bounded(input)?;
+        fenced(|| bounded(input)).unwrap_or_else(|panicked| Err(damaged(path, &gave_up(&panicked))))?;
     }
     let stored = BufReader::new(input.stored()?);
     let book = guarded(|| Book::open(kind, stored)).map_err(|what| unopened(path, kind, &what))?;
@@ -497,6 +499,10 @@ impl<R: Read + Seek> Reading<'_, R> {
                 return Err(damaged(path, "its cells are not in order"));
             }
             last = (at.0, Some(at.1));
+            // Room is made for every column up to the last: what a file says of a cell's place is no measure.
+            if u64::from(at.0) >= SHEET_ROWS || at.1 as usize >= SHEET_COLUMNS {
+                return Err(damaged(path, "a cell lies where no sheet has one"));
+            }
             if !part.holds(at) {
                 return Ok(());
             }

@@ -224,3 +224,13 @@ fn what_a_sheet_has_no_room_for_is_found_before() {
         assert!(source.admits(Path::new(name)).err().unwrap().to_string().contains("it writes .xlsx"));
     }
 }
+
+/// A cell that names column 2,147,483,647: room for the columns before it would be 50 GB, and the process would end.
+#[test]
+fn a_cell_beyond_the_last_column_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.xlsx");
+    std::fs::write(&path, include_bytes!("files/wide.xlsx")).unwrap();
+    let error = open(&path, "k", Options::default()).err().unwrap().to_string();
+    assert!(error.contains("save it again"), "{error}");
+}
