@@ -25,7 +25,8 @@ impl Batch {
     /// No rows, of whose keys `hasher` says what they are.
     pub(crate) fn of(hasher: KeyHasher) -> Self {
         let of_length = (0..=SHORT).map(|_| Default::default()).collect();
-        Batch { hasher, of_length, hashed: Zeroizing::default(), elements: Zeroizing::default() }
+        let hashed = Zeroizing::new(Vec::with_capacity(ROWS));
+        Batch { hasher, of_length, hashed, elements: Zeroizing::new(Vec::with_capacity(ROWS)) }
     }
 
     /// Adds a row with these key parts; `false` when it has no key.
@@ -39,7 +40,7 @@ impl Batch {
             Some((keys, rows)) => {
                 let mut key = [0; SHORT];
                 key[..encoded.len()].copy_from_slice(encoded);
-                keys.push(key);
+                push(keys, key);
                 rows.push(row);
             }
         }
@@ -78,6 +79,16 @@ impl Batch {
     pub(crate) fn into_hasher(self) -> KeyHasher {
         self.hasher
     }
+}
+
+/// Appends one. A list that grows by itself would leave a copy behind that nobody wipes.
+fn push(keys: &mut Zeroizing<Vec<[u8; SHORT]>>, key: [u8; SHORT]) {
+    if keys.len() == keys.capacity() {
+        let mut larger = Zeroizing::new(Vec::with_capacity((2 * keys.len()).max(16)));
+        larger.extend_from_slice(keys);
+        *keys = larger;
+    }
+    keys.push(key);
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use tacit_crypto::fence::fenced;
 use words::words;
+use zeroize::Zeroizing;
 
 /// Rows that are looked at together.
 const BATCH: usize = 8192;
@@ -370,7 +371,7 @@ impl Source {
                 return Err(self.changed());
             }
             let mut chosen = Vec::with_capacity(batch.num_rows());
-            for element in self.elements(&mut hasher, &batch, &self.key_columns, row)? {
+            for element in self.elements(&mut hasher, &batch, &self.key_columns, row)?.iter() {
                 chosen.push(wanted(row, element.as_ref())?);
                 row += 1;
             }
@@ -523,7 +524,7 @@ impl Source {
         batch: &RecordBatch,
         places: &[usize],
         before: u64,
-    ) -> Result<Vec<Option<Element>>> {
+    ) -> Result<Zeroizing<Vec<Option<Element>>>> {
         let texts: Vec<Texts> = places
             .iter()
             .zip(&self.key_columns)

@@ -368,7 +368,7 @@ impl Source {
         }
         let mut kept = writer.into_inner().map_err(|error| unkept(&error))?;
         kept.flush().map_err(|error| unkept(&error))?;
-        Ok(Input::kept(path, kept, self.input.digest()?).of_rows(lines))
+        Ok(Input::kept(path, kept, self.input.digest_as_read()?).of_rows(lines))
     }
 
     /// The table's columns, all of text.

@@ -339,6 +339,15 @@ impl Input {
         }
     }
 
+    /// The same of what the last [`reader`](Self::reader) has read to its end, without another reading.
+    pub(crate) fn digest_as_read(&self) -> Result<[u8; 32]> {
+        match self.last_read() {
+            // Of a zip archive the member alone was hashed.
+            Some(read) if self.member.is_none() && self.answer.is_none() => Ok(read),
+            _ => self.digest(),
+        }
+    }
+
     /// How it is packed.
     pub fn packing(&self) -> Packing {
         self.packing
@@ -355,9 +364,12 @@ impl Input {
     }
 
     /// The BLAKE3 hash of the bytes that the last [`reader`](Self::reader) read, as they are packed, if it has
-    /// come to their end.
+    /// come to their end. Of a pinned file no reading gives others than those that were hashed.
     pub fn last_read(&self) -> Option<[u8; 32]> {
-        self.last_read.digest()
+        match &self.place {
+            Place::Pinned(pinned) => Some(pinned.digest()),
+            _ => self.last_read.digest(),
+        }
     }
 
     /// Its bytes as it is packed, from the start.
@@ -389,7 +401,10 @@ impl Input {
             let inner = self.last_read.of(Unpacked { inner, packing: "zip" });
             return Ok(Box::new(BufReader::with_capacity(BUFFER, inner)));
         }
-        let stored = self.last_read.of(self.as_stored()?);
+        let stored: Box<dyn Read> = match &self.place {
+            Place::Pinned(_) => self.as_stored()?,
+            _ => Box::new(self.last_read.of(self.as_stored()?)),
+        };
         let stored = BufReader::with_capacity(BUFFER, Counted { inner: stored, done: self.done.clone() });
         Ok(match self.packing {
             Packing::Plain | Packing::Zip => Box::new(stored),

@@ -45,14 +45,13 @@ pub(crate) fn to_columns(input: &Input, options: &Options) -> Result<Input> {
     let mut lines = Lines::open(input, options)?;
     while lines.next()? {
         let members = lines.members()?;
-        for (at, (name, value)) in members.0.iter().enumerate() {
-            if members.0[..at].iter().any(|(other, _)| other == name) {
+        for (name, value) in &members.0 {
+            if !columns.see(name, Kind::of(value.get()), lines.line) {
                 return Err(lines.wrong("a member's name is there twice"));
             }
-            columns.see(name, Kind::of(value.get()));
-        }
-        if columns.all.len() > MOST_COLUMNS {
-            return Err(lines.wrong("the objects so far have more than 16384 names of members"));
+            if columns.all.len() > MOST_COLUMNS {
+                return Err(lines.wrong("the objects so far have more than 16384 names of members"));
+            }
         }
     }
     let unkept = |error: &dyn std::fmt::Display| {
@@ -73,7 +72,7 @@ pub(crate) fn to_columns(input: &Input, options: &Options) -> Result<Input> {
     batch.finish().and_then(|batch| writer.write(&batch)).map_err(|error| unkept(&error))?;
     let mut kept = writer.into_inner().map_err(|error| unkept(&error))?;
     kept.flush().map_err(|error| unkept(&error))?;
-    Ok(Input::kept(input.path(), kept, input.digest()?).of_json())
+    Ok(Input::kept(input.path(), kept, input.digest_as_read()?).of_json())
 }
 
 /// An object's members as they are written.
@@ -238,15 +237,23 @@ impl Kind {
 struct Columns {
     all: Vec<(String, Kind)>,
     places: HashMap<String, usize>,
+    /// The last line that had each.
+    lines: Vec<u64>,
 }
 
 impl Columns {
-    fn see(&mut self, name: &str, kind: Kind) {
+    /// Takes note of a member in this line; `false` if the line has another of that name.
+    fn see(&mut self, name: &str, kind: Kind, line: u64) -> bool {
         match self.places.get(name) {
-            Some(at) => self.all[*at].1 = self.all[*at].1.with(kind),
+            Some(at) => {
+                self.all[*at].1 = self.all[*at].1.with(kind);
+                std::mem::replace(&mut self.lines[*at], line) != line
+            }
             None => {
                 self.places.insert(name.to_owned(), self.all.len());
                 self.all.push((name.to_owned(), kind));
+                self.lines.push(line);
+                true
             }
         }
     }

@@ -318,9 +318,7 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
-        let emptied = std::cell::Cell::new(0);
-        let behind = Behind::new(names, prefix, &rows, &emptied, target);
-        self.write_with(keys, &behind, target, output)
+        self.write_with(keys, (names, prefix, &rows, false), target, output)
     }
 
     /// As [`write_joined`](Self::write_joined), with every other row too, in the table's order: a first column
@@ -335,9 +333,7 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
-        let emptied = std::cell::Cell::new(0);
-        let behind = Behind { is_left: true, ..Behind::new(names, prefix, &rows, &emptied, target) };
-        self.write_with(keys, &behind, target, output)
+        self.write_with(keys, (names, prefix, &rows, true), target, output)
     }
 
     /// All rows, each with whether its element is in `matches`, as [`write_left`](Self::write_left) has it.
@@ -394,13 +390,15 @@ impl Source {
         }
     }
 
-    fn write_with(
+    fn write_with<'m>(
         &self,
         keys: &KeySet,
-        behind: &Behind<'_, '_>,
+        (names, prefix, rows, is_left): (&[String], &str, &dyn Fn(usize) -> &'m [Vec<Cell>], bool),
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
+        let emptied = std::cell::Cell::new(0);
+        let behind = &Behind { is_left, ..Behind::new(names, prefix, rows, &emptied, target) };
         let rows = match self {
             Source::Columns(source) => {
                 let mut again = keys.again();

@@ -18,11 +18,11 @@ pub(super) fn of_rows(
     texts: &[Texts],
     rows: usize,
     before: u64,
-) -> Vec<Option<Element>> {
+) -> Zeroizing<Vec<Option<Element>>> {
     let share = workers::share(rows, ROWS_EACH);
     // Others than the first hasher know nothing of what is kept of the first rows.
     if share >= rows || before < LOOKED_AT || spec.shown != Shown::default() {
-        let mut elements = Vec::with_capacity(rows);
+        let mut elements = Zeroizing::new(Vec::with_capacity(rows));
         let own = std::mem::replace(hasher, KeyHasher::of(spec));
         *hasher = add(Batch::of(own), texts, 0..rows, &mut elements);
         return elements;
@@ -34,7 +34,7 @@ pub(super) fn of_rows(
         let mut hasher = add(Batch::of(hasher), texts, part, &mut elements);
         (elements, hasher.take_tally())
     };
-    let mut elements = Vec::with_capacity(rows);
+    let mut elements = Zeroizing::new(Vec::with_capacity(rows));
     for (of_part, tally) in workers::map(parts, read) {
         elements.extend_from_slice(&of_part);
         hasher.absorb(tally);

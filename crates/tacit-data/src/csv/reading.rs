@@ -45,7 +45,7 @@ impl Source {
             let mut take = |(elements, of_piece): (Elements, Tally), _: &[u8]| {
                 progress(self.input.done());
                 tally.absorb(of_piece);
-                visit(&elements)
+                elements.iter().try_for_each(|elements| visit(elements))
             };
             rows = self.in_pieces(rows, &read, &mut take)?;
             let hasher = KeyHasher::of(&self.spec).behind_first();
@@ -87,7 +87,7 @@ impl Source {
 
     /// The elements of all rows, which stand behind the first ones; `None` where one has no key and must have one.
     fn elements(&self, rows: &mut Rows<'_>) -> Result<Option<(Elements, Tally)>> {
-        let mut elements = Zeroizing::new(Vec::new());
+        let mut elements = Elements::new();
         let mut batch = Batch::of(KeyHasher::of(&self.spec).behind_first());
         while rows.next()? {
             let has_key = batch.add(self.key_columns.iter().map(|&column| rows.field(column)));
@@ -95,10 +95,10 @@ impl Source {
                 return Ok(None);
             }
             if batch.is_full() {
-                batch.hash(|hashed| elements.extend_from_slice(hashed));
+                batch.hash(|hashed| elements.push(Zeroizing::new(hashed.to_vec())));
             }
         }
-        batch.hash(|hashed| elements.extend_from_slice(hashed));
+        batch.hash(|hashed| elements.push(Zeroizing::new(hashed.to_vec())));
         Ok(Some((elements, batch.into_tally())))
     }
 
@@ -135,5 +135,5 @@ impl Source {
     }
 }
 
-/// The elements of some rows.
-type Elements = Zeroizing<Vec<Option<Element>>>;
+/// The elements of some rows, some at a time: a list that grew would leave copies behind that nobody wipes.
+type Elements = Vec<Zeroizing<Vec<Option<Element>>>>;
