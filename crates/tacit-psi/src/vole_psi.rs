@@ -189,7 +189,10 @@ impl Parameters {
         let proof = if learns == Learns::Both { size_of::<Proof>() } else { 0 };
         let (block, slots) = (size_of::<Block>(), self.shape.slots());
         let run = gf128_vole::memory(slots) + 2 * run_size(slots) * block;
-        let bins = 2 * self.shape.bin_slots() * block + SOLVING * self.shape.room(self.receiver);
+        // Each thread solves a bin of its own; one more is on its way.
+        let at_work = workers::count().min(self.shape.bins());
+        let bin = self.shape.bin_slots() * block;
+        let bins = bin + at_work * (bin + SOLVING * self.shape.room(self.receiver));
         [[self.receiver, self.sender], [self.sender, self.receiver]].map(|[count, other]| {
             let room = self.shape.bins() * self.shape.room(count);
             let summing = 2 * block * room + run + bins;

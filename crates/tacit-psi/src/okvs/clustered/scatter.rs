@@ -59,7 +59,7 @@ impl Piece {
 
 impl Binned {
     /// Appends the keys of `pieces`, in their order; `false` when a bin has no room for them, which hashes of
-    /// distinct elements do once in 2^64.
+    /// distinct elements do once in 2^128.
     pub(crate) fn append(&mut self, pieces: &[Piece]) -> bool {
         let (room, share) = (self.room, workers::share(self.lens.len(), 1));
         let has_room = AtomicBool::new(true);
