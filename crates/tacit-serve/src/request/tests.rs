@@ -6,6 +6,7 @@ use crate::listed::Listed;
 use crate::terms::{Left, Offer};
 use crate::tests::{id, offer};
 use crate::wire::{self, Message};
+use std::thread::JoinHandle;
 use tacit::Security;
 use tacit::job::psi;
 use tacit::net::{self, Identity, Listener, Options, Protection, Session, Tls};
@@ -19,8 +20,11 @@ fn asked(reveal: Option<&str>, result: Option<&str>) -> Ask {
     }
 }
 
-/// What came of a request to a service that offers this, whatever it is asked.
-fn offered(request: &Ask, change: impl FnOnce(&mut Offer) + Send + 'static) -> tacit::Result<super::Offered> {
+/// A session with a service that does `serve` once it has been asked something; the client's key, and the service's
+/// thread.
+fn served<T: Send + 'static>(
+    serve: impl FnOnce(&mut Session) -> T + Send + 'static,
+) -> (Session, Identity, JoinHandle<T>) {
     let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let listener = Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -31,13 +35,21 @@ fn offered(request: &Ask, change: impl FnOnce(&mut Offer) + Send + 'static) -> t
     let thread = std::thread::spawn(move || {
         let mut session: Session = listener.accept(&service).unwrap();
         wire::receive(session.channel(), wire::PROMPT).unwrap();
+        let served = serve(&mut session);
+        // Whatever the client says to that, or that it leaves.
+        let _ = wire::receive(session.channel(), wire::PROMPT);
+        served
+    });
+    (net::connect(&address, &by(agreement(), &bob, &alice)).unwrap(), bob, thread)
+}
+
+/// What came of a request to a service that offers this, whatever it is asked.
+fn offered(request: &Ask, change: impl FnOnce(&mut Offer) + Send + 'static) -> tacit::Result<super::Offered> {
+    let (session, bob, thread) = served(move |session| {
         let mut offer = offer(&hex(&session.id().0[..16]));
         change(&mut offer);
         wire::send(session.channel(), &Message::Offer(Box::new(offer))).unwrap();
-        // Whatever the client says to that, or that it leaves.
-        let _ = wire::receive(session.channel(), wire::PROMPT);
     });
-    let session = net::connect(&address, &by(agreement(), &bob, &alice)).unwrap();
     let got = ask(session, request, &bob);
     if got.is_err() {
         thread.join().unwrap();
@@ -48,16 +60,7 @@ fn offered(request: &Ask, change: impl FnOnce(&mut Offer) + Send + 'static) -> t
 /// A service that lists jobs without end, each with as much text as a message holds.
 #[test]
 fn a_list_of_jobs_is_bounded_in_bytes() {
-    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
-    let listener = Listener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let by = |agreement, own: &Identity, peer: &Identity| {
-        Options::new(agreement, Protection::Tls(Tls::pinned(own, peer.public()).unwrap()))
-    };
-    let service = by(wire::agreement("service", "client"), &alice, &bob);
-    let thread = std::thread::spawn(move || {
-        let mut session: Session = listener.accept(&service).unwrap();
-        wire::receive(session.channel(), wire::PROMPT).unwrap();
+    let (session, _, thread) = served(|session| {
         let job = Listed {
             job: "match".into(),
             reveal: vec!["rows".into()],
@@ -76,16 +79,13 @@ fn a_list_of_jobs_is_bounded_in_bytes() {
             refused: None,
         };
         // 30 MB, fewer than the most jobs.
-        for count in 0..2_000u64 {
+        for _ in 0..2_000 {
             if wire::send(session.channel(), &Message::Listed(Box::new(job.clone()))).is_err() {
-                return count;
+                return;
             }
         }
         let _ = wire::send(session.channel(), &Message::Listing(2_000));
-        let _ = wire::receive(session.channel(), wire::PROMPT);
-        2_000
     });
-    let session = net::connect(&address, &by(agreement(), &bob, &alice)).unwrap();
     assert!(list(session).is_err());
     thread.join().unwrap();
 }

@@ -190,26 +190,7 @@ impl Own {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Option<Written>> {
-        Ok(match (result, &job.reveal) {
-            (Revealed::Rows(outcome, _), _) => match &outcome.matches {
-                Some(matches) => {
-                    let rows = self.source.write_matches(&self.keys, matches, target, output)?;
-                    Some(Written { rows, emptied: 0 })
-                }
-                None => None,
-            },
-            (Revealed::Payload(gained), Reveal::Payload(columns)) => match &gained.received {
-                Some(received) => {
-                    let (more, torn) = self.cells(received, columns.len());
-                    let of = |at: usize| more[at].as_slice();
-                    let written =
-                        self.source.write_joined(&self.keys, columns, PEER_PREFIX, of, target, output)?;
-                    Some(Written { emptied: written.emptied + torn, ..written })
-                }
-                None => None,
-            },
-            _ => None,
-        })
+        self.put(job, result, false, target, output)
     }
 
     /// Writes all of our rows, each with whether its key matches, and with the columns of the peer's where it
@@ -221,44 +202,52 @@ impl Own {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Option<Written>> {
-        Ok(match (result, &job.reveal) {
-            (Revealed::Rows(outcome, _), _) => match &outcome.matches {
-                Some(matches) => {
-                    let rows = self.source.write_marked(&self.keys, matches, target, output)?;
-                    Some(Written { rows, emptied: 0 })
-                }
-                None => None,
-            },
-            (Revealed::Payload(gained), Reveal::Payload(columns)) => match &gained.received {
-                Some(received) => {
-                    let (more, torn) = self.cells(received, columns.len());
-                    let of = |at: usize| more[at].as_slice();
-                    let written =
-                        self.source.write_left(&self.keys, columns, PEER_PREFIX, of, target, output)?;
-                    Some(Written { emptied: written.emptied + torn, ..written })
-                }
-                None => None,
-            },
-            _ => None,
-        })
+        self.put(job, result, true, target, output)
     }
 
-    /// For each of our elements the rows of the peer's, and how many cells of them are no text: those are
-    /// empty. A peer that keeps to the protocol gives text.
-    fn cells(&self, received: &Received, columns: usize) -> (Vec<Vec<Vec<Option<String>>>>, u64) {
-        let mut torn = 0;
-        let mut text = |cell: &Option<Vec<u8>>| {
-            let text = String::from_utf8(cell.clone()?);
-            torn += u64::from(text.is_err());
-            text.ok()
-        };
+    /// Writes our matching rows, or all of them, each with whether it matches.
+    fn put(
+        &self,
+        job: &Job,
+        result: &Revealed,
+        all: bool,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<Option<Written>> {
+        let (source, keys) = (&self.source, &self.keys);
+        match (result, &job.reveal) {
+            (Revealed::Rows(outcome, _), _) => {
+                let Some(matches) = &outcome.matches else { return Ok(None) };
+                let rows = match all {
+                    true => source.write_marked(keys, matches, target, output)?,
+                    false => source.write_matches(keys, matches, target, output)?,
+                };
+                Ok(Some(Written { rows, emptied: 0 }))
+            }
+            (Revealed::Payload(gained), Reveal::Payload(columns)) => {
+                let Some(received) = &gained.received else { return Ok(None) };
+                let more = self.cells(received, columns.len());
+                let of = |at: usize| more[at].as_slice();
+                Ok(Some(match all {
+                    true => source.write_left(keys, columns, PEER_PREFIX, of, target, output)?,
+                    false => source.write_joined(keys, columns, PEER_PREFIX, of, target, output)?,
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// For each of our elements the rows of the peer's, whose cells are text: what is [opened](Revealed::opened) has
+    /// no others.
+    fn cells(&self, received: &Received, columns: usize) -> Vec<Vec<Vec<Option<String>>>> {
+        let text = |cell: &Option<Vec<u8>>| String::from_utf8(cell.clone()?).ok();
         let mut more = vec![Vec::new(); self.keys.elements().len()];
         for found in &received.matches {
             let rows: Vec<Vec<_>> =
-                found.rows.iter().map(|row| row.iter().take(columns).map(&mut text).collect()).collect();
+                found.rows.iter().map(|row| row.iter().take(columns).map(text).collect()).collect();
             more[found.element as usize] = rows;
         }
-        (more, torn)
+        more
     }
 
     /// Errors where an output called `target` cannot hold whatever the peer may give in this job.

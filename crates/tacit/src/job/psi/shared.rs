@@ -284,7 +284,8 @@ fn fold(b: &mut Builder, mut values: Vec<Int>, none: &Int, op: fn(&mut Builder, 
 mod tests {
     use super::*;
 
-    /// A side that gets the outputs puts numbers in all the same, as a modified one would: they add nothing.
+    /// A side that gets the outputs puts numbers in all the same: they add nothing. (One that deviates could change its
+    /// shares of the other's instead; the job is for peers that do not.)
     #[test]
     fn numbers_of_a_silent_side_are_zero_in_the_circuit() {
         let sum = |b: &mut Builder, places: &[Place]| {
