@@ -17,8 +17,9 @@ import unittest
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-VENV = ROOT / ".venv-py" / "bin" / "python"
+import suite
+from suite import ROOT
+
 NEEDED = ("pyarrow", "pandas", "openpyxl", "xlsxwriter")
 
 
@@ -52,7 +53,7 @@ class Reports(unittest.TestCase):
                                  stderr=subprocess.PIPE, text=True)
         run = subprocess.run([*words, "--connect", address, "--output", target, "--overwrite"], capture_output=True,
                              text=True)
-        out, err = other.communicate(timeout=60)
+        out, err = other.communicate(timeout=300)
         self.assertEqual((run.returncode, other.returncode), (0, 0), run.stderr + out + err)
         return target
 
@@ -205,16 +206,5 @@ class Reports(unittest.TestCase):
         self.assertEqual(found["c"].to_pylist(), ["x", "y", "z", "x"])
 
 
-def main():
-    if VENV.exists() and Path(sys.prefix) != VENV.parent.parent and not all(map(importlib.util.find_spec, NEEDED)):
-        os.execv(VENV, [str(VENV), __file__])
-    result = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromTestCase(Reports))
-    for test, why in result.skipped:
-        print(f"note: {test}: {why}")
-    failed = len(result.failures) + len(result.errors)
-    print(f"{result.testsRun - min(failed, result.testsRun)} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suite.run(Reports, NEEDED))

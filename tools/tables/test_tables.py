@@ -20,8 +20,9 @@ import unittest
 import uuid
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-VENV = ROOT / ".venv-py" / "bin" / "python"
+import suite
+from suite import ROOT
+
 NEEDED = ("pyarrow", "pandas", "polars", "duckdb", "fastparquet", "openpyxl", "xlsxwriter")
 
 # (writer, target) -> why a cell that comes out is not the one that went in.
@@ -326,11 +327,13 @@ def of_a_sheet(value):
     if isinstance(value, datetime.datetime):
         midnight = value.time() == datetime.time()
         return value.date().isoformat() if midnight else value.isoformat()
+    if value is None or value == "" or value != value:
+        return None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(decimal.Decimal(repr(value)).normalize())
-    return None if value is None or value == "" or value != value else str(value)
+    return str(value)
 
 
 def of_a_cell(text):
@@ -385,7 +388,7 @@ class Tables(unittest.TestCase):
         other = subprocess.Popen([*words, "--listen", address, "--result", "peer"], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
         run = subprocess.run([*words, "--connect", address, "--output", target, "--overwrite"], capture_output=True, text=True)
-        out, err = other.communicate(timeout=60)
+        out, err = other.communicate(timeout=300)
         self.assertEqual((run.returncode, other.returncode), (0, 0), run.stderr + out + err)
 
     def compare_sheet(self, name, source):
@@ -464,16 +467,5 @@ for _write in WRITERS:
     setattr(Tables, f"test_files_{_write.__name__}", _test(_write))
 
 
-def main():
-    if VENV.exists() and Path(sys.prefix) != VENV.parent.parent and not all(map(importlib.util.find_spec, NEEDED)):
-        os.execv(VENV, [str(VENV), __file__])
-    result = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromTestCase(Tables))
-    for test, why in result.skipped:
-        print(f"note: {test}: {why}")
-    failed = len(result.failures) + len(result.errors)
-    print(f"{result.testsRun - min(failed, result.testsRun)} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suite.run(Tables, NEEDED))
