@@ -136,6 +136,18 @@ impl Error {
         )
     }
 
+    /// Of two errors of one run the one to be told and acted on: a failed check before any other fault of the
+    /// peer's, that before one of ours, and a lost link last. A cheater that closes one channel first would else hide
+    /// on that what it does on another.
+    pub(crate) fn or_worse(self, other: Error) -> Error {
+        let rank = |error: &Error| match error {
+            error if error.is_failed_check() => 3,
+            error if error.is_lost_link() => 0,
+            error => 1 + u8::from(error.blame() == Blame::Peer),
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+
     /// A fault of a file.
     pub fn file(path: &Path, what: &'static str, source: std::io::Error) -> Self {
         Error::File { path: path.to_owned(), what, source }

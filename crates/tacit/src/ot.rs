@@ -253,7 +253,8 @@ fn no_channel() -> Error {
     Error::Usage("a run needs at least one channel".into())
 }
 
-/// Runs `work` on every item in a thread of its own; on a single item in the caller's thread.
+/// Runs `work` on every item in a thread of its own; on a single item in the caller's thread. Of several errors the
+/// one that tells most is returned: a failed check is not hidden by a link that another thread lost.
 pub fn in_parallel<T: Send, R: Send>(
     items: &mut [T],
     work: impl Fn(usize, &mut T) -> Result<R> + Sync,
@@ -265,10 +266,39 @@ pub fn in_parallel<T: Send, R: Send>(
     std::thread::scope(|scope| {
         let threads: Vec<_> =
             items.iter_mut().enumerate().map(|(i, item)| scope.spawn(move || work(i, item))).collect();
-        let results = threads.into_iter().map(|thread| {
+        let (mut done, mut worst) = (Vec::new(), None);
+        for thread in threads {
             let bug = |_| Err(Error::Other("a thread ended unexpectedly; please report it".into()));
-            thread.join().unwrap_or_else(bug)
-        });
-        results.collect()
+            match (thread.join().unwrap_or_else(bug), worst.take()) {
+                (Ok(result), earlier) => {
+                    done.push(result);
+                    worst = earlier;
+                }
+                (Err(error), None) => worst = Some(error),
+                (Err(error), Some(earlier)) => worst = Some(Error::or_worse(earlier, error)),
+            }
+        }
+        worst.map_or(Ok(done), Err)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_threads_errors_a_failed_check_is_told_before_a_lost_link() {
+        let lost = || Error::Net(tacit_net::Error::Closed);
+        let failed =
+            || Error::Ot(tacit_ot::Error::Cheated { protocol: "test", what: "the check that fails" });
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let mut lanes = order;
+            let ran = in_parallel(&mut lanes, |_, lane| match *lane {
+                0 => Err(lost()),
+                1 => Err(failed()),
+                _ => Ok(()),
+            });
+            assert!(ran.unwrap_err().is_failed_check(), "{order:?}");
+        }
+    }
 }

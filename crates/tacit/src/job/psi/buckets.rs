@@ -537,8 +537,12 @@ impl Way<'_> {
                             None => Ok(()),
                         });
                         if let Err(error) = ran {
-                            // The first error is the one that the others follow from.
-                            lock(shared).1.get_or_insert(error);
+                            // proof: buckets 2.7
+                            let worst = &mut lock(shared).1;
+                            *worst = Some(match worst.take() {
+                                Some(earlier) => Error::or_worse(earlier, error),
+                                None => error,
+                            });
                             return;
                         }
                     }

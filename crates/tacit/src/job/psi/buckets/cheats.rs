@@ -147,6 +147,38 @@ fn a_peer_that_cheats_or_comes_too_often_gets_no_further_bucket() {
     assert!(caught > 3, "{caught} of 11");
 }
 
+/// A channel that is closed first does not hide a check that fails on another one.
+///
+/// proof: buckets 2.7
+#[test]
+fn a_failed_check_is_told_and_kept_whatever_other_channels_lose() {
+    let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..1));
+    let (sent, _) = calm(&*base, folder.path(), &all);
+    let mut caught = 0;
+    for number in 1..12 {
+        let mut pair = Pair::new(&*base, folder.path(), &all);
+        let spoilt =
+            pausing(70 + number).with(Party::Second, sent / BUCKETS * number / 12, Fault::Corrupt(1));
+        let cut = pausing(90 + number).with(Party::Second, 64, Fault::Cut);
+        let (ours, theirs): (Vec<_>, Vec<_>) = [&spoilt, &cut].map(Network::pair).into_iter().unzip();
+        let (honest, cheat) = (&mut pair.honest, &mut pair.cheat);
+        let error = std::thread::scope(|scope| {
+            // What its side of the run makes of it, and the end of its channels with it.
+            let mut theirs = theirs;
+            let cheating = scope.spawn(move || cheat.go_on(&mut theirs).is_err());
+            let mut ours = ours;
+            let error = honest.go_on(&mut ours).unwrap_err();
+            drop(ours);
+            cheating.join().unwrap();
+            error
+        });
+        let ended = pair.honest.local.as_ref().and_then(|local| local.checkpoint.ended);
+        assert_eq!(ended.is_some(), !error.is_lost_link(), "{error}");
+        caught += u32::from(!error.is_lost_link());
+    }
+    assert!(caught > 3, "{caught} of 11");
+}
+
 /// A bucket that is run again gives what the last run gave: a peer that comes to it with another set does not have
 /// the matches of both in the result.
 #[test]
