@@ -58,7 +58,7 @@ gigabyte for 4,096 (--dry-run tells); max, min, over and shares are for --securi
 --min-matches N withholds a number over all common keys unless N keys count. Two ways to abuse them
 remain: padding one's file with keys known to be the other's, and
 running twice with files that differ in one key.
-Whoever chooses a column's numbers and gets what is made of them can read 64 memberships from one
+Whoever chooses a column's numbers and gets what is made of them can read 64 memberships and more from one
 result, so the result goes to the other side: --result-to-owner on both sides, with --bounds that
 leave fewer bits, allows it.
 

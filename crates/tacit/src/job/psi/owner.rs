@@ -6,10 +6,12 @@ use crate::{Error, Result};
 use tacit_2pc::circuit::Uint;
 use tacit_psi::Bounds;
 use tacit_psi::paxos::Learns;
+use tacit_psi::sorted;
 
-/// Keys that a number without bounds is charged with, which goes to the side that did not choose what it is of: as
-/// many as a number of a key has bits.
+/// Bits that a caller's function may open where a side's own numbers go in, and those of one key's number.
 pub const MOST_CARRIED: u64 = 64;
+/// Bits by which a sum can be longer than a key's number: a table has at most so many rows.
+const ROWS: u64 = sorted::ROWS_LOG2 as u64;
 
 /// Reads bounds as a user writes them: `LEAST..MOST`, both included.
 pub fn bounds(text: &str) -> std::result::Result<Bounds, String> {
@@ -23,6 +25,10 @@ pub fn bounds(text: &str) -> std::result::Result<Bounds, String> {
 /// As [`bounds`] reads them.
 pub fn written(bounds: Bounds) -> String {
     format!("{}..{}", bounds.least(), bounds.most())
+}
+
+fn bits(count: u64) -> String {
+    format!("{count} bit{}", if count == 1 { "" } else { "s" })
 }
 
 impl Job {
@@ -42,13 +48,14 @@ impl Job {
         self.give.is_empty() && self.learns != Learns::Me && self.reveal.column().is_some()
     }
 
-    /// Memberships that the number can tell whoever chose its column, with `keys` keys at most in common.
+    /// Bits that the number can tell about which keys are common, with at most `keys` of them: so many memberships
+    /// for whoever chose its column, or knows it. Where few keys are common, a bit can tell of many that are not.
     pub(super) fn carries(&self, keys: u64) -> u64 {
         let count = u64::from(u64::BITS - keys.leading_zeros());
         if let Some(each) = &self.each {
             let total = match self.bounds {
                 Some(bounds) => u64::from(bounds.sum_bits(keys)),
-                None if each.sums() => MOST_CARRIED,
+                None if each.sums() => MOST_CARRIED + count,
                 None => count,
             };
             return (total + each.flags() as u64).min(keys);
@@ -59,6 +66,9 @@ impl Job {
             (Reveal::Of(..), Some(bounds)) => u64::from(bounds.sum_bits(1)) + 1,
             (Reveal::Mean(_), Some(bounds)) => u64::from(bounds.sum_bits(keys)) + count,
             (_, Some(bounds)) => u64::from(bounds.sum_bits(keys)),
+            (Reveal::Of(..), None) => MOST_CARRIED + 1,
+            (Reveal::Mean(_), None) => MOST_CARRIED + ROWS + ROWS + 1,
+            (Reveal::Sum(_), None) => MOST_CARRIED + ROWS,
             _ => MOST_CARRIED,
         };
         bits.min(keys)
@@ -129,14 +139,14 @@ impl Job {
         let to_giver = self.reveal == Reveal::Shares && self.result_to_owner && self.learns != Learns::Me;
         match self.peer_owns_result() {
             false if to_giver => format!(
-                ". By the columns that it gives it can make the result tell it which of up to {} keys {}",
-                self.carries(keys),
+                ". By the columns that it gives it can make the result tell it up to {} about which keys {}",
+                bits(self.carries(keys)),
                 about.does("have", "has")
             ),
             true => format!(
-                ". The column is its own: by the numbers that it chooses, the result can tell it which of up to {} \
-                 keys {}",
-                self.carries(keys),
+                ". The column is its own: by the numbers that it chooses, the result can tell it up to {} about \
+                 which keys {}",
+                bits(self.carries(keys)),
                 about.does("have", "has")
             ),
             false => String::new(),
@@ -180,7 +190,9 @@ mod tests {
             assert_eq!(job.carries(100), hundred, "{least}..{most}");
             assert_eq!(u64::from(job.bounds.unwrap().sum_bits(1)), one, "{least}..{most}");
         }
-        assert_eq!(job(sum(), None).carries(1000), MOST_CARRIED);
+        assert_eq!(job(sum(), None).carries(1000), 64 + 20);
+        assert_eq!(job(mean(), None).carries(1000), 64 + 20 + 21);
+        assert_eq!(job(sum(), None).carries(10), 10);
         assert_eq!(job(sum(), bounds(i64::MIN, i64::MAX)).carries(1000), 64 + 10);
         assert_eq!(job(mean(), bounds(5, 6)).carries(100), 10 + 7);
         assert_eq!(job(Reveal::Of(Statistic::Over(3), "amount".into()), None).carries(100), 7);
@@ -188,7 +200,7 @@ mod tests {
         let of = |name, total, bounds| Job { each: Some(each(name, total)), ..job(Reveal::Shares, bounds) };
         assert_eq!(of("lt32", Aggregate::Count, None).carries(100), 7);
         assert_eq!(of("checked-add8", Aggregate::Count, None).carries(100), 7 + 1);
-        assert_eq!(of("add8", Aggregate::Sum, None).carries(100), 64);
+        assert_eq!(of("add8", Aggregate::Sum, None).carries(100), 64 + 7);
         assert_eq!(of("checked-add8", Aggregate::Sum, bounds(5, 6)).carries(100), 10 + 1);
     }
 
