@@ -60,10 +60,18 @@ fn open(path: &Path, len: usize) -> Result<(Locked, Zeroizing<Vec<u8>>)> {
 const RANDOM: u8 = 1;
 const CHOSEN: u8 = 2;
 
-/// Holds the key's file to `wanted`, for good. A mark of which a crash left a part is none that fits.
+/// Bytes of a mark at most, and one more, so that none that is longer fits.
+const MARK: u64 = blake3::OUT_LEN as u64 + 2;
+
+/// Holds the key's file to `wanted`, for good.
 fn mark(file: &Locked, key: usize, wanted: &[u8], otherwise: Served) -> Result<()> {
-    let found = file.read_or_write(key as u64, blake3::OUT_LEN as u64 + 2, wanted);
-    let found = found.map_err(io_fault("marked as used"))?;
+    let found = file.read_or_write(key as u64, MARK, wanted).map_err(io_fault("marked as used"))?;
+    fits(&found, wanted, otherwise)
+}
+
+/// Whether a key may serve for `wanted` by what its file has `found`. A mark of which a crash left a part is none
+/// that fits.
+fn fits(found: &[u8], wanted: &[u8], otherwise: Served) -> Result<()> {
     if found.is_empty() || found == wanted {
         return Ok(());
     }
@@ -89,7 +97,15 @@ pub struct Pending<'a> {
     otherwise: Served,
 }
 
-impl Pending<'_> {
+impl<'a> Pending<'a> {
+    /// Errors: as [`release`](Self::release) by what the file says now, so that a message that can never leave is
+    /// nowhere written.
+    fn new(file: &'a Locked, len: usize, message: Vec<u8>, otherwise: Served) -> Result<Self> {
+        let found = file.read_up_to(len as u64, MARK).map_err(io_fault("read"))?;
+        fits(&found, &chosen(&message), otherwise)?;
+        Ok(Pending { file, len, message, otherwise })
+    }
+
     /// The message, to be put where nobody sees it yet.
     pub fn message(&self) -> &[u8] {
         &self.message
@@ -135,9 +151,11 @@ impl ReceiverFile {
     }
 
     /// [`ReceiverKey::ask`] for `choices`.
+    ///
+    /// Errors: also `Store` with [`Served`] when the key served for something else.
     pub fn ask(&self, choices: &BitVec) -> Result<Pending<'_>> {
         let message = self.key.ask(choices)?;
-        Ok(Pending { file: &self.file, len: ReceiverKey::LEN, message, otherwise: Served::Asked })
+        Pending::new(&self.file, ReceiverKey::LEN, message, Served::Asked)
     }
 
     /// [`ReceiverKey::expand_out`]. When an answer fails its check, the key is wiped on the disk before that
@@ -219,6 +237,6 @@ impl SenderFile {
     ) -> Result<Pending<'_>> {
         let key = SenderKey::from_bytes(&self.bytes)?;
         let message = key.reply(public_key, context, question, messages)?;
-        Ok(Pending { file: &self.file, len: SenderKey::LEN, message, otherwise: Served::Replied })
+        Pending::new(&self.file, SenderKey::LEN, message, Served::Replied)
     }
 }

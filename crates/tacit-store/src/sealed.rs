@@ -224,21 +224,35 @@ impl Locked {
         self.write(at, bytes)
     }
 
+    /// What stands from offset `at` on, at most `limit` bytes of it.
+    pub fn read_up_to(&self, at: u64, limit: u64) -> io::Result<Vec<u8>> {
+        let _turn = self.turn();
+        self.up_to(at, limit)
+    }
+
     /// What stands from offset `at` on, of which `limit` bytes are read at most; where that is nothing, `bytes` are
     /// written there and forced to the disk. No other thread writes in between.
     pub fn read_or_write(&self, at: u64, limit: u64, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let _turn = self.turn();
-        let (mut found, mut file) = (Vec::new(), &self.file);
-        file.seek(SeekFrom::Start(at))?;
-        file.take(limit).read_to_end(&mut found)?;
+        let found = self.up_to(at, limit)?;
         if found.is_empty() {
             self.write(at, bytes)?;
+        } else if found == bytes {
+            // Who wrote them may have been killed before they were on the disk.
+            self.file.sync_data()?;
         }
         Ok(found)
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn up_to(&self, at: u64, limit: u64) -> io::Result<Vec<u8>> {
+        let (mut found, mut file) = (Vec::new(), &self.file);
+        file.seek(SeekFrom::Start(at))?;
+        file.take(limit).read_to_end(&mut found)?;
+        Ok(found)
     }
 
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {

@@ -70,7 +70,8 @@ const EXPAND_ALICE: &[&str] = &["expand", "--key", "alice.key", "--public", "bob
 fn expand_and_chosen_messages_exclude_each_other_under_one_key() {
     let bench = exchange("linear");
     nisc(&bench, REPLY).success();
-    // Nothing of a second one leaves by a stream either.
+    // Nothing of another one leaves by a stream either.
+    bench.write("pairs.txt", (0..5).map(|i| format!("{i:032x} {:032x}\n", i + 16)).collect::<String>());
     for stream in ["-", "/dev/stdout"] {
         let again = nisc(&bench, &[&REPLY[..REPLY.len() - 1], &[stream]].concat());
         assert!(again.out.is_empty(), "{again:?}");

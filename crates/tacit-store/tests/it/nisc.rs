@@ -67,7 +67,7 @@ fn a_key_in_a_file_serves_once() {
     std::fs::write(&alice, sender.to_bytes()).unwrap();
     let ask = |choice| {
         let file = ReceiverFile::open(&bob, b"test").unwrap();
-        let pending = file.ask(&BitVec::from_bools(&[choice])).unwrap();
+        let pending = file.ask(&BitVec::from_bools(&[choice]))?;
         assert!(!pending.message().is_empty());
         pending.release()
     };
@@ -79,6 +79,10 @@ fn a_key_in_a_file_serves_once() {
     assert_eq!(ask(true).unwrap(), question);
     let refused = ask(false).unwrap_err();
     assert!(matches!(&refused, Error::Store(_)) && refused.to_string().contains("asked before"), "{refused}");
+    // That is said before there is a message that could be written anywhere.
+    let asked = ReceiverFile::open(&bob, b"test").unwrap();
+    assert!(asked.ask(&BitVec::from_bools(&[false])).is_err());
+    drop(asked);
 
     let pair = [Block::new(11), Block::new(12)];
     let reply =
