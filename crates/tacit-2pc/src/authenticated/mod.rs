@@ -15,7 +15,7 @@
 //!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice; when one
 //!   fails, all that the session made is spent.
 //! - **Bytes** of both directions an AND gate: 11 for each triple of a bucket (3 from 423,689 gates on, 4
-//!   from 4,357 on, else 5; of one of several sessions 12 and 4 or more), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
+//!   from 4,376 on, else 5; of one of several sessions 12 and 4 or more), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
 //!   correlations each way.
 //! - **Rows** of a function ([`Session::run_rows`]) go through the phases side by side, as many as fill a window.
 //! - **Length**: a circuit of more than 500,000 AND gates, and a program of any length

@@ -164,6 +164,8 @@ pub(super) fn watch<T>(pool: Option<(&Path, &Fuse)>, result: Result<T>) -> Resul
                 file.display()
             )))
         }
+        // Another protocol on the same pool may have burnt it meanwhile.
+        (Ok(ended), Some((file, fuse))) => fuse.watch(Ok(ended)).map_err(|e| named(file, e)),
         (result, _) => result,
     }
 }

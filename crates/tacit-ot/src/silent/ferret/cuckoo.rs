@@ -161,6 +161,7 @@ fn turn(item: Item, random: u8) -> Item {
 
 #[cfg(test)]
 mod tests {
+    use super::super::params::UniParams;
     use super::*;
 
     fn buckets(m: usize, q: usize) -> Buckets {
@@ -233,9 +234,10 @@ mod tests {
     /// proof: ferret 5.2
     #[test]
     fn insertion_fails_with_at_most_two_to_the_minus_forty() {
-        assert!(failure_log2(1324, 1986) < -40.0, "{}", failure_log2(1324, 1986));
-        assert!(failure_log2(1254, 1881) < -40.0, "{}", failure_log2(1254, 1881));
-        assert!(failure_log2(680, 1040) < -40.0, "{}", failure_log2(680, 1040));
+        for params in UniParams::ALL {
+            let (lanes, failure) = (params.lanes.count() as f64, failure_log2(params.t, params.m));
+            assert!(failure + lanes.log2() < -40.0, "{}: {failure}", params.name);
+        }
         // The bound means something: far above the threshold it promises nothing.
         assert!(failure_log2(1324, 1380) > 0.0);
     }
@@ -262,7 +264,7 @@ mod tests {
     fn the_walk_ends_within_its_steps_at_the_shipped_sizes() {
         let runs = if cfg!(feature = "long-tests") { 4_000 } else { 40 };
         let mut prg = Prg::from_seed(Block::new(10));
-        for (t, m, q) in [(1324, 1986, 5346), (1254, 1881, 327), (680, 1040, 2688), (680, 1040, 1344)] {
+        for UniParams { t, m, q, .. } in UniParams::ALL {
             let buckets = buckets(m, q);
             for run in 0..runs {
                 let items = buckets.draw(&mut prg, t);
