@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""20,000 damaged files, as before a release: the table stands in docs/assurance.md."""
+"""20,300 damaged files, as before a release: the table stands in docs/assurance.md."""
 
 import sys
 from pathlib import Path
@@ -8,5 +8,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import mutants
 
 if __name__ == "__main__":
-    sys.argv[1:] = ["--count", "20000"]
+    sys.argv[1:] = ["--count", "20300"]
     sys.exit(mutants.main())
