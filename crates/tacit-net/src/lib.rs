@@ -20,6 +20,7 @@ pub mod calendar;
 mod cancel;
 pub mod certificate;
 mod channel;
+pub mod crowd;
 pub mod emulate;
 mod error;
 mod handshake;

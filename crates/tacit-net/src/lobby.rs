@@ -12,6 +12,7 @@
 //! of them makes room, but never one that has proved the peer's key. So who opens many connections and says
 //! nothing drives out its own.
 
+use crate::crowd::makes_room;
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
 use crate::listener::Listener;
@@ -337,16 +338,12 @@ impl<'a> Lobby<'a> {
 
     /// Closes the oldest connection of the address that holds most places, of those that have proved nothing.
     fn make_room(&mut self) {
-        let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        let unknown = |place: &&Place| place.known.get().is_none();
-        for place in self.places.iter().filter(unknown) {
-            *held.entry(place.from).or_default() += 1;
-        }
-        let most = held.values().copied().max();
-        let at =
-            self.places.iter().position(|place| unknown(&place) && held.get(&place.from).copied() == most);
+        let is_unknown = |(_, place): &(usize, &Place)| place.known.get().is_none();
+        let unknown: Vec<(usize, IpAddr)> =
+            self.places.iter().enumerate().filter(is_unknown).map(|(at, place)| (at, place.from)).collect();
+        let at = makes_room(unknown.iter().map(|(_, from)| *from)).map_or(0, |of| unknown[of].0);
         // If all have the peer's key, the peer has opened too many itself.
-        if let Some(place) = self.places.remove(at.unwrap_or(0)) {
+        if let Some(place) = self.places.remove(at) {
             place.close();
             self.turn_away(place.from, &DRIVEN_OUT);
         }
