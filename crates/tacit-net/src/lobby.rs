@@ -292,7 +292,9 @@ impl<'a> Lobby<'a> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The relay serves us no more.
-                Err(error) if self.listener.local_addr().is_err() => return Err(Error::Io(error)),
+                Err(error) if self.listener.local_addr().is_err() => {
+                    return Err(error.downcast::<Error>().unwrap_or_else(Error::Io));
+                }
                 // Most are faults of the connection at hand, or files run short for a moment.
                 Err(error) => {
                     self.failures += 1;
@@ -462,7 +464,7 @@ impl Strangers {
             }
             Error::Tls(reason) => (Flaw::Tls, format!("TLS failed: {reason}")),
             Error::NotTacit { saw } => {
-                (Flaw::Foreign, format!("no Tacit: {saw} (do both sides use TLS or neither?)"))
+                (Flaw::Foreign, format!("not Tacit: {saw} (do both sides use TLS or neither?)"))
             }
             Error::Malformed(reason) => (Flaw::Garbled, (*reason).to_owned()),
             Error::Timeout { .. } => (Flaw::Silent, "no greeting in time".to_owned()),
@@ -478,9 +480,11 @@ impl Strangers {
 
     /// The strangers for the end of an error's line; empty when nobody came.
     fn summary(&self) -> String {
-        let kinds = self.kinds.values().map(|(count, last)| format!("{count} times {last}"));
+        let times = |count: &u64| if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let kinds = self.kinds.values().map(|(count, last)| format!("{} {last}", times(count)));
         match self.total {
             0 => String::new(),
+            1 => format!("; 1 other called: {}", kinds.collect::<Vec<_>>().join(", ")),
             total => format!("; {total} others called: {}", kinds.collect::<Vec<_>>().join(", ")),
         }
     }

@@ -11,8 +11,8 @@ use crate::cancel::Cancel;
 use crate::crowd::{makes_room, network};
 use crate::keys::{PublicKey, SIGNATURE, fingerprint_bytes};
 use crate::meeting::{
-    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, Part, REASONS_THAT_PASS,
-    REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
+    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, NOT_SERVED, Part,
+    REASONS_THAT_PASS, REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
@@ -419,7 +419,7 @@ impl House {
         }
         let fingerprint = bytes_of(&key);
         if self.served.as_ref().is_some_and(|served| !served.contains(&fingerprint)) {
-            refuse(&stream, b"this relay does not serve your key; ask who runs it to add it");
+            refuse(&stream, NOT_SERVED);
             return Err(format!("a key that is not served, {}", shown(&fingerprint)));
         }
         let told = Instant::now();
