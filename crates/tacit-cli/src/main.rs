@@ -87,7 +87,7 @@ fn obey(command: &clap::Command, arguments: &[String]) -> Result<()> {
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, command, arguments),
     };
     if cli.json {
         fault::as_json();
@@ -133,7 +133,7 @@ fn options_of(command: &clap::Command, matches: &clap::ArgMatches) -> Vec<String
 }
 
 /// Help and version are what was asked for; anything else is one line.
-fn usage(error: &clap::Error) -> Result<()> {
+fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> Result<()> {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Whoever closed the pipe, as `head` does, has read enough.
         let _ = error.print();
@@ -142,5 +142,7 @@ fn usage(error: &clap::Error) -> Result<()> {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Err(Error::Usage("a subcommand is missing; see `tacit help`".into()));
     }
-    Err(Error::Usage(format!("{}; see `tacit help`", fault::cause(error))))
+    let subcommand = arguments.iter().skip(1).find(|word| command.find_subcommand(word).is_some());
+    let of = subcommand.map_or(String::new(), |name| format!(" {name}"));
+    Err(Error::Usage(format!("{}; see `tacit help{of}`", fault::cause(error))))
 }

@@ -160,6 +160,11 @@ impl Explained<'_> {
                 let [ours, wanted, theirs] = [ours, wanted, theirs].map(|role| self.role(role));
                 net::Error::Role { ours, wanted, theirs }.to_string()
             }
+            Error::Net(net::Error::NotTacit { saw })
+                if saw.starts_with("\"tacit relay ") && self.has("via") =>
+            {
+                "a relay answers there: give its address as --via instead of --connect".to_owned()
+            }
             other => other.to_string(),
         };
         let remedy = self.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
@@ -233,6 +238,9 @@ impl Explained<'_> {
                 return Some(format!("try --encoding {encoding}"));
             }
             Error::Table(csv::Error::InvalidUtf8 { .. }) if self.has("encoding") => "see --encoding",
+            Error::Table(csv::Error::UnknownColumn { near: false, .. }) if self.has("skip-lines") => {
+                "see --key, --delimiter, and --skip-lines if lines precede the header"
+            }
             Error::Table(csv::Error::UnknownColumn { near: false, .. }) => {
                 "see `--key` and `--delimiter` in `tacit help psi`"
             }
@@ -244,8 +252,9 @@ impl Explained<'_> {
             Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("another key") => {
                 "is --peer the right file?"
             }
-            // Of a relay the reason itself says what to do.
-            Error::Net(net::Error::Unreachable { reason, .. }) if reason.contains("relay") => return None,
+            Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
+                "does `tacit invite --listen` run there?"
+            }
             Error::Net(net::Error::Unreachable { .. }) => "is the peer started with --listen?",
             Error::Ot(error) => match PoolError::of(error) {
                 Some(PoolError::Position { ours, theirs }) => {
@@ -287,8 +296,16 @@ fn end(code: i32, blame: &str, message: &str) -> ! {
 /// What is wrong with a command line, on one line without the usage behind it.
 pub fn cause(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let cause: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Usage:")).collect();
-    let cause = cause.join(" ");
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let cause: Vec<String> = lines
+        .take_while(|line| !line.starts_with("Usage:"))
+        .map(|line| line.replacen("tip: ", "", 1))
+        .collect();
+    let cause = cause.join("; ");
+    let cause = match cause.contains(" is not in ") && cause.contains("..=") {
+        true => cause.replacen(" is not in ", " is not from ", 1).replacen("..=", " to ", 1),
+        false => cause,
+    };
     let cause = cause.trim_start_matches("error: ").split(" For more information").next().unwrap_or_default();
     one_line(cause)
 }
@@ -327,17 +344,25 @@ pub fn install_hooks() {
     }));
 }
 
-/// Makes an interrupt or a termination a clean end with the exit code 130; for commands that obey signals in
+/// Whether this run has made a key pair, which stays whatever becomes of the run.
+static MADE_A_KEY: AtomicBool = AtomicBool::new(false);
+
+/// From now on an interrupt says that a key pair was made.
+pub fn made_a_key() {
+    MADE_A_KEY.store(true, Ordering::Relaxed);
+}
+
+/// Makes an interrupt or a termination a clean end with the exit code 130 and this `message`; for commands that obey signals in
 /// no way of their own.
-pub fn end_on_signals() {
+pub fn end_on_signals(message: &'static str) {
     // A second handler cannot be set by anyone else, so the only failure is a system without signals.
-    let _ = ctrlc::set_handler(|| {
+    let _ = ctrlc::set_handler(move || {
         remove_unfinished();
-        end(
-            INTERRUPTED,
-            "interrupted",
-            "interrupted; nothing was written; run the command again on both sides",
-        );
+        let message = match MADE_A_KEY.load(Ordering::Relaxed) {
+            true => "interrupted; the key pair that was made stays; run the command again",
+            false => message,
+        };
+        end(INTERRUPTED, "interrupted", message);
     });
 }
 

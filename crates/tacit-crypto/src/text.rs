@@ -24,6 +24,12 @@ pub fn shown(name: &str) -> String {
     format!("{}…{}", escaped(&start), escaped(&end))
 }
 
+/// So many of what one is called `one`: `1 row`, `2 rows`.
+pub fn counted(count: impl TryInto<u64>, one: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The text with every character that [`shown`] escapes escaped, at its full length.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

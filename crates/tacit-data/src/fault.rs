@@ -257,7 +257,7 @@ pub enum Error {
     },
     /// An output whose name says that it holds what tacit does not write.
     #[error(
-        "{}: tacit writes no {kind}; name the output .csv, .parquet or .arrow, or .csv.gz or .csv.zst to pack it",
+        "{}: tacit writes no {kind}; name the output .csv, .parquet, .arrow or .xlsx, or .csv.gz or .csv.zst to pack it",
         name(.path)
     )]
     NoFormat {

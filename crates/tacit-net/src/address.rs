@@ -44,9 +44,14 @@ pub(crate) fn resolve(
     }
 }
 
+/// Checks the form of an address, `HOST:PORT`, and looks nothing up.
+pub fn address_of(address: &str) -> Result<()> {
+    if address.parse::<SocketAddr>().is_ok() { Ok(()) } else { split(address).map(|_| ()) }
+}
+
 /// Host and port of an address whose form is right.
 fn split(address: &str) -> Result<(&str, u16)> {
-    let form = "give HOST:PORT, such as 127.0.0.1:7000";
+    let form = "give HOST:PORT, such as 127.0.0.1:7700, or 0.0.0.0:7710 for a relay";
     let (host, port) = address.rsplit_once(':').ok_or_else(|| wrong(address, form))?;
     let port = port.parse().map_err(|_| wrong(address, "the port is a number from 0 to 65535"))?;
     if host.contains([':', '[', ']']) {

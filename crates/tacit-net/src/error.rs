@@ -70,7 +70,7 @@ pub enum Error {
         during: String,
     },
     /// Nothing moved before the deadline.
-    #[error("gave up after {after:?} waiting for {awaited}")]
+    #[error("gave up after {} waiting for {awaited}", in_words(*after))]
     Timeout {
         /// How long was waited.
         after: Duration,
@@ -78,7 +78,7 @@ pub enum Error {
         awaited: String,
     },
     /// All that was to happen on the connection has its time, and that is over.
-    #[error("not over after {after:?}, which is all the time that it gets")]
+    #[error("not over after {}, which is all the time that it gets", in_words(*after))]
     Overtime {
         /// How long that was.
         after: Duration,
@@ -156,15 +156,15 @@ pub enum Error {
     },
     /// Keys were to be exchanged by a code, and the two sides had different ones.
     #[error(
-        "the codes differ: it was typed wrongly, or somebody else tried one. A code works once: make a new one and \
-         tell it again"
+        "the code does not match: it was mistyped, or somebody else tried to guess it. It is used up: run `tacit \
+         invite` again for a new one"
     )]
     WrongCode,
     /// TLS failed in another way.
     #[error("TLS: {0}")]
     Tls(String),
     /// A listener's peer did not come.
-    #[error("gave up after {after:?} waiting for the peer to connect to {address}{callers}")]
+    #[error("gave up after {} waiting for the peer to connect to {address}{callers}", in_words(*after))]
     NoPeer {
         /// Where.
         address: String,
@@ -174,7 +174,7 @@ pub enum Error {
         callers: String,
     },
     /// Nobody listens at the address.
-    #[error("nobody answered at {address} within {after:?} ({reason})")]
+    #[error("nobody answered at {address} within {} ({reason})", in_words(*after))]
     Unreachable {
         /// Where.
         address: String,
@@ -183,8 +183,76 @@ pub enum Error {
         /// What the last attempt met.
         reason: String,
     },
+    /// No relay answers at the address.
+    #[error("no relay answers at {address} ({reason}, tried for {})", in_words(*after))]
+    NoRelay {
+        /// Where.
+        address: String,
+        /// How long it was tried.
+        after: Duration,
+        /// What the last attempt met.
+        reason: String,
+    },
+    /// Something else than a relay answers at the address.
+    #[error(
+        "what answers at {address} is not a relay: it sent {saw}; a peer that listens is reached with --connect"
+    )]
+    NotRelay {
+        /// Where.
+        address: String,
+        /// The first bytes, printable.
+        saw: String,
+    },
+    /// A relay serves some keys only, and not this side's.
+    #[error("the relay {address} {}", not_served(key.as_deref()))]
+    NotServed {
+        /// Where.
+        address: String,
+        /// The fingerprint of this side's key; `None` where keys are to be exchanged by a code.
+        key: Option<String>,
+    },
+    /// A relay turned this side away for another reason.
+    #[error("the relay {address} turned this side away: {reason}")]
+    TurnedAway {
+        /// Where.
+        address: String,
+        /// What the relay said, printable.
+        reason: String,
+    },
+    /// The peer did not come to the relay.
+    #[error(
+        "the peer did not come to the relay {address} within {}; is it started, with this relay and with your \
+         public key?",
+        in_words(*after)
+    )]
+    NobodyMet {
+        /// Where.
+        address: String,
+        /// How long it was waited.
+        after: Duration,
+    },
+    /// Nobody came to an invitation.
+    #[error("nobody joined with the code within {}; run `tacit invite` again for a new one", in_words(*after))]
+    NobodyJoined {
+        /// How long it was waited.
+        after: Duration,
+    },
+    /// Nobody waits in the place of a code.
+    #[error(
+        "nobody at the relay {address} invited with the number {number} within {}; check the code and the relay: \
+         the code may have been used, or have expired",
+        in_words(*after)
+    )]
+    NoInvitation {
+        /// The relay.
+        address: String,
+        /// The code's number.
+        number: u32,
+        /// How long it was waited.
+        after: Duration,
+    },
     /// The name in an address has no address just now.
-    #[error("the name in {address} was not found within {after:?} ({reason}); check it and the network")]
+    #[error("the name in {address} was not found within {} ({reason}); check it and the network", in_words(*after))]
     Unresolved {
         /// As given.
         address: String,
@@ -243,10 +311,17 @@ impl Error {
             | Error::Role { .. }
             | Error::WrongPeer { .. }
             | Error::WrongCode
+            | Error::NobodyMet { .. }
+            | Error::NobodyJoined { .. }
+            | Error::NoInvitation { .. }
             | Error::Refused { .. } => Fault::Peer,
             Error::Lost { .. }
             | Error::Tls(_)
             | Error::Unreachable { .. }
+            | Error::NoRelay { .. }
+            | Error::NotRelay { .. }
+            | Error::NotServed { .. }
+            | Error::TurnedAway { .. }
             | Error::Unresolved { .. }
             | Error::Broken => Fault::Link,
             Error::Cancelled | Error::AddressInUse { .. } | Error::Key { .. } | Error::Io(_) => Fault::Local,
@@ -278,6 +353,31 @@ impl Error {
     }
 }
 
+fn not_served(key: Option<&str>) -> String {
+    match key {
+        Some(key) => {
+            format!(
+                "does not serve your key (fingerprint {key}): ask its operator to --allow your public key file"
+            )
+        }
+        None => {
+            "serves only the keys that its operator allows, and takes no invitations: use another relay, or \
+                 send each other your public key files"
+                .to_owned()
+        }
+    }
+}
+
+/// A time as people say it: no finer than seconds from one on.
+pub(crate) fn in_words(time: Duration) -> String {
+    match (time.as_secs_f64().round() as u64, time.as_millis()) {
+        (_, 0) => "1 ms".to_owned(),
+        (_, milliseconds) if milliseconds < 1000 => format!("{milliseconds} ms"),
+        (seconds, _) if seconds >= 120 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        (seconds, _) => format!("{seconds} s"),
+    }
+}
+
 /// A value in an error's line: as it is where it is one plain word or some, else quoted, escaped and cut, so
 /// that it cannot pass for what stands around it.
 pub(crate) fn quoted(value: &str) -> String {
@@ -299,4 +399,24 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     let text: String =
         bytes.iter().take(SHOWN).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
     format!("\"{text}\"{}", if cut { "…" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_as_people_say_them() {
+        for (milliseconds, words) in [
+            (0, "1 ms"),
+            (97, "97 ms"),
+            (8085, "8 s"),
+            (59_999, "60 s"),
+            (90_400, "90 s"),
+            (600_001, "10 min"),
+        ] {
+            assert_eq!(in_words(Duration::from_millis(milliseconds)), words);
+        }
+        assert_eq!(in_words(Duration::from_nanos(2193)), "1 ms");
+    }
 }

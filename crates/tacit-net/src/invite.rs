@@ -11,12 +11,12 @@
 use crate::address::resolve;
 use crate::cancel::Cancel;
 use crate::keys::{PublicKey, SIGNATURE};
-use crate::meeting::{Part, Relay};
+use crate::meeting::{News, Part, Route};
 use crate::setup::{Options, Protection, bound, later, left};
 use crate::tcp::await_fd;
 use crate::tls::Tls;
-use crate::waiting::Observer;
-use crate::{Agreement, Error, Identity, Limits, Result, link::Interest};
+use crate::waiting::{Observer, Vigil};
+use crate::{Agreement, Error, Identity, Limits, Party, Result, link::Interest};
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use spake2::{Ed25519Group, Password, Spake2};
 use std::collections::BTreeSet;
@@ -47,6 +47,10 @@ const PLACES_AT_FIRST: u64 = 100;
 const PLACES_AT_MOST: u64 = 1_000_000;
 /// Places that are tried until one is free.
 const DRAWS: usize = 16;
+/// How long a relay is called that has not answered yet: it may just be starting, or its name may be wrong.
+const FIRST_CONTACT: Duration = Duration::from_secs(10);
+/// The first pause before it is called again.
+const CALL_AGAIN: Duration = Duration::from_millis(250);
 /// Pause before a place that is taken is asked for again.
 const PLACE_AGAIN: Duration = Duration::from_secs(2);
 /// How long to wait for the other unless said otherwise.
@@ -94,8 +98,10 @@ impl FromStr for Code {
         let place = place.parse().map_err(|_| Error::Usage(form.to_owned()))?;
         for word in [first, second] {
             if !WORDS.split_whitespace().any(|known| known == word) {
-                let what = "one of the code's words is none that codes have: is it spelt right?";
-                return Err(Error::Usage(what.to_owned()));
+                let word = crate::shown(word);
+                return Err(Error::Usage(format!(
+                    "`{word}` is not a word that codes use: is it spelt right?"
+                )));
             }
         }
         Ok(Code { place, words: Zeroizing::new([first, "-", second].concat()) })
@@ -129,6 +135,8 @@ pub struct Patience {
     pub proxy: Option<String>,
     /// What ends it from another thread.
     pub cancel: Cancel,
+    /// Whom to tell of the waiting.
+    pub observer: Observer,
 }
 
 impl Patience {
@@ -138,10 +146,16 @@ impl Patience {
 
     fn options(&self, relay: &str, tls: Tls) -> Options {
         let mut options = Options::new(Agreement::new("invitation", "one", "other"), Protection::Tls(tls));
-        options.limits = Limits { connect: left(self.end()), ..Limits::default() };
+        options.limits = Limits { connect: FIRST_CONTACT.min(left(self.end())), ..Limits::default() };
         (options.via, options.proxy) = (Some(relay.to_owned()), self.proxy.clone());
-        (options.cancel, options.observer) = (self.cancel.clone(), Observer::default());
+        options.cancel = self.cancel.clone();
         options
+    }
+
+    /// The waiting at a relay for the one who has the code.
+    fn vigil(&self, relay: &str, proof: String) -> Vigil {
+        let (place, patience) = (format!("the relay {relay}"), self.wait.unwrap_or(WAIT));
+        Vigil::new(&self.observer, Party::First, proof, place, Instant::now(), Some(patience))
     }
 }
 
@@ -155,9 +169,25 @@ fn place_key(place: u32) -> Result<Identity> {
 /// Waits at `place` for the one who is told the code, which `tell` gets first, and exchanges keys with them.
 ///
 /// Who leaves before it has shown whether it has the code has learned nothing of it, and the waiting goes on.
-/// Errors: [`Error::WrongCode`] when somebody tried another code, after which this one is spent; nobody came;
-/// those of the link.
+/// Errors: [`Error::WrongCode`] when somebody tried another code, after which this one is used up;
+/// [`Error::NobodyJoined`]; those of the link.
 pub fn invite(
+    place: &Place,
+    identity: &Identity,
+    comment: &str,
+    patience: &Patience,
+    tell: impl FnMut(&Code),
+) -> Result<Introduced> {
+    let start = Instant::now();
+    introduced(place, identity, comment, patience, tell).map_err(|error| match error {
+        Error::NobodyMet { .. } | Error::NoPeer { .. } => Error::NobodyJoined { after: start.elapsed() },
+        // The key that the relay saw is the place's.
+        Error::NotServed { address, .. } => Error::NotServed { address, key: None },
+        other => other,
+    })
+}
+
+fn introduced(
     place: &Place,
     identity: &Identity,
     comment: &str,
@@ -218,23 +248,33 @@ fn wait_at_port(address: &str, socket: &TcpListener, patience: &Patience, end: I
     }
 }
 
+/// What shows who the other is, for people.
+fn proof(code: &Code) -> String {
+    format!("by the code {}-…", code.place)
+}
+
 /// The relay as the place of the code is waited at there.
-fn place_of(code: &Code, relay: &str, patience: &Patience) -> Result<Relay> {
+fn place_of(code: &Code, relay: &str, patience: &Patience, vigil: &mut Vigil) -> Result<Route> {
     let tls = Tls::one_of(&place_key(code.place)?, BTreeSet::new())?;
-    Relay::new(relay, &patience.options(relay, tls))
+    Route::new(relay, &patience.options(relay, tls), &mut |reason| vigil.go_on(Some(reason)))
 }
 
 /// Waits alone at the place of a code that was told; a call that fails is made again.
 fn wait_again(relay: &str, code: &Code, patience: &Patience, end: Instant) -> Result<TcpStream> {
-    let place = place_of(code, relay, patience)?;
+    let mut vigil = patience.vigil(relay, proof(code));
+    let place = place_of(code, relay, patience, &mut vigil)?;
+    let failed = &mut |news: News<'_>| {
+        if let News::Failed(error) = news {
+            vigil.go_on(Some(&error.to_string()));
+        }
+    };
     loop {
-        match place.meet(Part::Alone, Some(end), &mut |_| ()) {
+        match place.meet(Part::Alone, (end, end), failed) {
             // Where our last call was cut off, the relay takes a while to know that it is gone.
             Err(Error::AddressInUse { .. }) if left(end) > PLACE_AGAIN => std::thread::sleep(PLACE_AGAIN),
             Err(Error::AddressInUse { address }) => {
-                let reason = "somebody else waits in the place of the code: make a new one";
-                let after = patience.wait.unwrap_or(WAIT);
-                return Err(Error::Unreachable { address, after, reason: reason.to_owned() });
+                let reason = "somebody else waits in the place of the code: make a new one".to_owned();
+                return Err(Error::TurnedAway { address, reason });
             }
             met => return Ok(met?.0),
         }
@@ -249,7 +289,9 @@ fn wait_at_relay(
     end: Instant,
     tell: &mut dyn FnMut(&Code),
 ) -> Result<(Code, Option<TcpStream>)> {
-    let mut among = PLACES_AT_FIRST;
+    let (mut among, mut pause) = (PLACES_AT_FIRST, CALL_AGAIN);
+    let first = later(Instant::now(), FIRST_CONTACT).min(end);
+    let mut vigil = patience.vigil(relay, "by a code".to_owned());
     for _ in 0..DRAWS {
         let mut random = [0; 8];
         Prg::from_os().fill_bytes(&mut random);
@@ -260,19 +302,25 @@ fn wait_at_relay(
                 tell(&code);
             }
         };
-        match place_of(&code, relay, patience)?.meet_once(Part::Alone, end, seated) {
+        match place_of(&code, relay, patience, &mut vigil)?.meet_once(Part::Alone, end, seated) {
             Ok((stream, _)) if told => return Ok((code, Some(stream))),
             // Somebody waits there already, or lies in wait: nobody can want a code that nobody was told.
             Ok(_) | Err(Error::AddressInUse { .. }) => among = (among * 10).min(PLACES_AT_MOST),
             Err(_) if told && !left(end).is_zero() => return Ok((code, None)),
+            Err(error @ Error::NoRelay { .. }) if left(first) > pause => {
+                vigil.go_on(Some(&error.to_string()));
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
             Err(error) => return Err(error),
         }
     }
-    let reason = "others wait at every place that was tried";
-    Err(Error::Unreachable { address: relay.to_owned(), after: Duration::ZERO, reason: reason.to_owned() })
+    let reason = "others wait at every place that was tried".to_owned();
+    Err(Error::TurnedAway { address: relay.to_owned(), reason })
 }
 
-/// Meets the one who made the `code` and exchanges keys with them. Errors as for [`invite`].
+/// Meets the one who made the `code` and exchanges keys with them. Errors: [`Error::WrongCode`],
+/// [`Error::NoInvitation`]; those of the link.
 pub fn join(
     place: &Place,
     code: &Code,
@@ -283,17 +331,29 @@ pub fn join(
     let mut stream = match place {
         Place::Relay(address) => {
             let tls = Tls::pinned(&Identity::generate()?, place_key(code.place)?.public())?;
-            let relay = Relay::new(address, &patience.options(address, tls))?;
-            relay.meet(Part::Connecting, Some(patience.end()), &mut |_| ())?.0
+            let mut vigil = patience.vigil(address, proof(code));
+            let (first, end) = (later(Instant::now(), FIRST_CONTACT), patience.end());
+            let options = patience.options(address, tls);
+            let route = Route::new(address, &options, &mut |reason| vigil.go_on(Some(reason)))?;
+            let met = route.meet(Part::Connecting, (first, end), &mut |news| vigil.hear(&news));
+            let met = met.map_err(|error| match error {
+                Error::NobodyMet { address, after } => {
+                    Error::NoInvitation { address, number: code.place, after }
+                }
+                Error::NotServed { address, .. } => Error::NotServed { address, key: None },
+                other => other,
+            });
+            met?.0
         }
         Place::Port(address) => {
-            let targets = resolve(address, left(patience.end()), &mut |_| ())?;
+            let start = Instant::now();
+            let targets = resolve(address, FIRST_CONTACT.min(left(patience.end())), &mut |_| ())?;
             let mut reason = "the name has no address".to_owned();
             let dialled = targets.iter().find_map(|target| {
                 let dialled = TcpStream::connect_timeout(target, GREETING);
                 dialled.map_err(|error| reason = error.to_string()).ok()
             });
-            let (address, after) = (address.clone(), GREETING);
+            let (address, after) = (address.clone(), start.elapsed());
             dialled.ok_or(Error::Unreachable { address, after, reason })?
         }
     };

@@ -20,6 +20,7 @@ pub mod calendar;
 mod cancel;
 pub mod certificate;
 mod channel;
+pub mod crowd;
 pub mod emulate;
 mod error;
 mod handshake;
@@ -44,6 +45,7 @@ mod tls;
 mod waiting;
 mod wake;
 
+pub use address::address_of;
 pub use cancel::Cancel;
 pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats, Traffic};
 pub use emulate::LinkModel;

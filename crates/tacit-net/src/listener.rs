@@ -1,7 +1,7 @@
 //! Where a side waits for connections: a port, or a relay that it calls.
 
 use crate::address::resolve;
-use crate::meeting::{Calls, Relay};
+use crate::meeting::{Calls, Route};
 use crate::setup::{Options, bound_at};
 use crate::{Error, Result};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -30,10 +30,12 @@ impl Listener {
         Ok(Listener { door: Door::Port(socket), address: address.to_owned() })
     }
 
-    /// Waits at the relay of the `options` for whoever wants the key that these prove, several at once.
+    /// Waits at the relay of the `options` for whoever wants the key that these prove, several at once. The
+    /// observer of the `options` hears when the relay is found and lost.
     pub fn at_relay(options: &Options) -> Result<Self> {
         let address = options.via.as_deref().unwrap_or_default();
-        Self::of_calls(Calls::at(Relay::new(address, options)?, true)?)
+        let route = Route::new(address, options, &mut |_| ())?;
+        Self::of_calls(Calls::at(route, true, options.observer.clone())?)
     }
 
     pub(crate) fn of_calls(calls: Calls) -> Result<Self> {

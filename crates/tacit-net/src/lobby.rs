@@ -12,6 +12,7 @@
 //! of them makes room, but never one that has proved the peer's key. So who opens many connections and says
 //! nothing drives out its own.
 
+use crate::crowd::makes_room;
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
 use crate::listener::Listener;
@@ -291,7 +292,9 @@ impl<'a> Lobby<'a> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The relay serves us no more.
-                Err(error) if self.listener.local_addr().is_err() => return Err(Error::Io(error)),
+                Err(error) if self.listener.local_addr().is_err() => {
+                    return Err(error.downcast::<Error>().unwrap_or_else(Error::Io));
+                }
                 // Most are faults of the connection at hand, or files run short for a moment.
                 Err(error) => {
                     self.failures += 1;
@@ -337,16 +340,12 @@ impl<'a> Lobby<'a> {
 
     /// Closes the oldest connection of the address that holds most places, of those that have proved nothing.
     fn make_room(&mut self) {
-        let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        let unknown = |place: &&Place| place.known.get().is_none();
-        for place in self.places.iter().filter(unknown) {
-            *held.entry(place.from).or_default() += 1;
-        }
-        let most = held.values().copied().max();
-        let at =
-            self.places.iter().position(|place| unknown(&place) && held.get(&place.from).copied() == most);
+        let is_unknown = |(_, place): &(usize, &Place)| place.known.get().is_none();
+        let unknown: Vec<(usize, IpAddr)> =
+            self.places.iter().enumerate().filter(is_unknown).map(|(at, place)| (at, place.from)).collect();
+        let at = makes_room(unknown.iter().map(|(_, from)| *from)).map_or(0, |of| unknown[of].0);
         // If all have the peer's key, the peer has opened too many itself.
-        if let Some(place) = self.places.remove(at.unwrap_or(0)) {
+        if let Some(place) = self.places.remove(at) {
             place.close();
             self.turn_away(place.from, &DRIVEN_OUT);
         }
@@ -465,7 +464,7 @@ impl Strangers {
             }
             Error::Tls(reason) => (Flaw::Tls, format!("TLS failed: {reason}")),
             Error::NotTacit { saw } => {
-                (Flaw::Foreign, format!("no Tacit: {saw} (do both sides use TLS or neither?)"))
+                (Flaw::Foreign, format!("not Tacit: {saw} (do both sides use TLS or neither?)"))
             }
             Error::Malformed(reason) => (Flaw::Garbled, (*reason).to_owned()),
             Error::Timeout { .. } => (Flaw::Silent, "no greeting in time".to_owned()),
@@ -481,9 +480,11 @@ impl Strangers {
 
     /// The strangers for the end of an error's line; empty when nobody came.
     fn summary(&self) -> String {
-        let kinds = self.kinds.values().map(|(count, last)| format!("{count} times {last}"));
+        let times = |count: &u64| if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let kinds = self.kinds.values().map(|(count, last)| format!("{} {last}", times(count)));
         match self.total {
             0 => String::new(),
+            1 => format!("; 1 other called: {}", kinds.collect::<Vec<_>>().join(", ")),
             total => format!("; {total} others called: {}", kinds.collect::<Vec<_>>().join(", ")),
         }
     }

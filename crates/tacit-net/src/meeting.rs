@@ -16,6 +16,7 @@ use crate::error::printable;
 use crate::keys::{PublicKey, SIGNATURE};
 use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
+use crate::waiting::{Event, Observer};
 use crate::wake::{self, Wake, Woken};
 use crate::{Error, Party, Result, proxy};
 use std::collections::VecDeque;
@@ -34,6 +35,8 @@ pub(crate) const CONNECTS: u8 = b'2';
 pub(crate) const REFUSED: u8 = b'!';
 /// The reason for who would wait alone where another does.
 pub(crate) const TAKEN: &[u8] = b"taken";
+/// The reason for a key that is not among those that a relay serves.
+pub(crate) const NOT_SERVED: &[u8] = b"this relay does not serve your key; ask who runs it to add it";
 /// The reasons that pass.
 pub(crate) const REASONS_THAT_PASS: [&str; 2] =
     ["too many wait here; try again later", "too many pairs speak here; try again later"];
@@ -87,9 +90,9 @@ pub(crate) fn signed(challenge: &[u8; CALL_CHALLENGE], part: u8, wanted: &[[u8; 
     [challenge.as_slice(), &[part, wanted.len() as u8], wanted.as_flattened()].concat()
 }
 
-/// A relay as one side calls it.
+/// The way to the other side by a relay, as one side calls it.
 #[derive(Clone)]
-pub(crate) struct Relay {
+pub(crate) struct Route {
     address: String,
     /// What the relay's name, or the proxy's, stood for when it was looked up last.
     targets: Arc<Mutex<Vec<SocketAddr>>>,
@@ -114,10 +117,12 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Failure::Later(Error::socket(error, "at the relay"))
-    }
+/// What a side hears that calls a relay.
+pub(crate) enum News<'a> {
+    /// The relay has let it in and the other side is not there: again and again while that lasts.
+    Waits,
+    /// A call came to nothing and is made again.
+    Failed(&'a Error),
 }
 
 /// What the `options` sign calls by, and the keys for which they call.
@@ -128,53 +133,55 @@ fn trusted(options: &Options) -> Result<(Tls, PublicKey, Vec<[u8; 16]>)> {
     Ok((tls.clone(), key, if wanted.len() > MOST_WANTED { Vec::new() } else { wanted }))
 }
 
-impl Relay {
+impl Route {
     /// The relay at `address`, called by the key of the `options`' protection for the keys that these trust.
-    /// Errors: no raw keys, and an address that is none.
-    pub(crate) fn new(address: &str, options: &Options) -> Result<Self> {
+    /// `unfound` hears why a name is not found and is looked up again. Errors: no raw keys, and an address that is
+    /// none.
+    pub(crate) fn new(address: &str, options: &Options, unfound: &mut dyn FnMut(&str)) -> Result<Self> {
         let (tls, key, wanted) = trusted(options)?;
         if options.proxy.is_some() {
             proxy::check(address)?;
         }
         let first = options.proxy.as_deref().unwrap_or(address);
-        let targets = resolve(first, options.limits.connect, &mut |_| ())?;
+        let targets = resolve(first, options.limits.connect, unfound)?;
         let (targets, proxy, cancel) =
             (Arc::new(Mutex::new(targets)), options.proxy.clone(), options.cancel.clone());
-        Ok(Relay { address: address.to_owned(), targets, proxy, tls, key, wanted, cancel })
+        Ok(Route { address: address.to_owned(), targets, proxy, tls, key, wanted, cancel })
     }
 
     /// The same relay, called for the keys that these `options` trust.
     fn by(&self, options: &Options) -> Result<Self> {
         let (tls, key, wanted) = trusted(options)?;
-        Ok(Relay { tls, key, wanted, ..self.clone() })
+        Ok(Route { tls, key, wanted, ..self.clone() })
     }
 
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
-    /// Calls once and waits until the other side is there, as long as `halt` lets it.
+    /// Calls once and waits until the other side is there, as long as `halt` lets it; `waits` hears again and
+    /// again that the relay has let us in. What comes before that is over by `end`.
     fn call(
         &self,
         part: Part,
+        end: Instant,
         halt: &dyn Fn() -> bool,
-        seated: &mut dyn FnMut(),
+        waits: &mut dyn FnMut(),
     ) -> std::result::Result<(TcpStream, Party), Failure> {
-        let mut stream = self.dial()?;
-        stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(ATTEMPT))?;
-        let end = later(Instant::now(), ATTEMPT);
+        let end = later(Instant::now(), ATTEMPT).min(end);
+        let gone = |error: std::io::Error| self.gone(&error.to_string());
+        let mut stream = self.dial(end)?;
+        stream.set_nodelay(true).map_err(gone)?;
+        stream.set_write_timeout(Some(ATTEMPT)).map_err(gone)?;
         let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CALL_CHALLENGE]);
-        fill(&mut stream, &mut magic, end)?;
+        fill(&mut stream, &mut magic, end).map_err(|error| match error.kind() {
+            // So does one that waits for TLS.
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => self
+                .gone("something is there that says nothing; a peer that listens is reached with --connect"),
+            ErrorKind::UnexpectedEof => self.gone("it closed the connection at once"),
+            _ => gone(error),
+        })?;
         if magic != MAGIC {
-            let saw = printable(&magic);
-            return Err(Failure::Never(Error::Unreachable {
-                address: self.address.clone(),
-                after: ATTEMPT,
-                reason: format!("no relay answers there, but something that says {saw}"),
-            }));
+            let (address, saw) = (self.address.clone(), printable(&magic));
+            return Err(Failure::Never(Error::NotRelay { address, saw }));
         }
-        fill(&mut stream, &mut challenge, end)?;
+        fill(&mut stream, &mut challenge, end).map_err(gone)?;
         let message = signed(&challenge, part.byte(), &self.wanted);
         let signature = self.tls.sign(CONTEXT, &message)?;
         let call = [
@@ -185,11 +192,17 @@ impl Relay {
             &signature,
         ]
         .concat();
-        stream.write_all(&call)?;
-        let party = self.wait(&mut stream, halt, seated)?;
-        stream.set_read_timeout(None)?;
-        stream.set_write_timeout(None)?;
+        stream.write_all(&call).map_err(gone)?;
+        let party = self.wait(&mut stream, halt, waits)?;
+        stream.set_read_timeout(None).map_err(gone)?;
+        stream.set_write_timeout(None).map_err(gone)?;
         Ok((stream, party))
+    }
+
+    /// A call that no relay answered, or not to the end.
+    fn gone(&self, reason: &str) -> Failure {
+        let (address, reason) = (self.address.clone(), reason.to_owned());
+        Failure::Later(Error::NoRelay { address, after: Duration::ZERO, reason })
     }
 
     /// Waits for the other side.
@@ -197,44 +210,47 @@ impl Relay {
         &self,
         stream: &mut TcpStream,
         halt: &dyn Fn() -> bool,
-        seated: &mut dyn FnMut(),
+        waits: &mut dyn FnMut(),
     ) -> std::result::Result<Party, Failure> {
-        stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let gone = |error: std::io::Error| self.gone(&error.to_string());
+        stream.set_read_timeout(Some(Duration::from_millis(100))).map_err(gone)?;
         let start = Instant::now();
         let (mut heard, mut said) = (start, 0);
         loop {
+            if said > 0 {
+                waits();
+            }
             if halt() || self.cancel.is_cancelled() {
                 return Err(Failure::Never(Error::Cancelled));
             }
             let mut byte = [0];
             match stream.read(&mut byte) {
-                Ok(0) => return Err(Error::lost("at the relay").into()),
+                Ok(0) => return Err(self.gone("it closed the connection")),
                 Ok(_) => heard = Instant::now(),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     if heard.elapsed() > SILENCE {
-                        return Err(Error::lost("at the relay").into());
+                        return Err(self.gone("it fell silent"));
                     }
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(gone(error)),
             }
             match byte[0] {
                 // One at once and one every few seconds; a stream of them would keep us busy.
                 WAITS if said < 16 + start.elapsed().as_secs() => {
                     said += 1;
-                    seated();
                 }
                 LISTENS => return Ok(Party::First),
                 CONNECTS => return Ok(Party::Second),
-                REFUSED => return Err(self.refused(stream, start.elapsed())),
+                REFUSED => return Err(self.refused(stream)),
                 _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
             }
         }
     }
 
     /// Why the relay sends us away.
-    fn refused(&self, stream: &mut TcpStream, after: Duration) -> Failure {
+    fn refused(&self, stream: &mut TcpStream) -> Failure {
         let end = later(Instant::now(), ATTEMPT);
         let mut length = [0];
         let heard = fill(stream, &mut length, end).and_then(|()| {
@@ -243,23 +259,27 @@ impl Relay {
         });
         let reason = match heard {
             Ok(reason) => reason,
-            Err(error) => return error.into(),
+            Err(error) => return self.gone(&error.to_string()),
         };
         let address = self.address.clone();
         if reason == TAKEN {
             return Failure::Never(Error::AddressInUse { address });
         }
-        let passes = REASONS_THAT_PASS.iter().any(|full| full.as_bytes() == reason);
-        let reason = format!("the relay says: {}", printable(&reason));
-        let error = Error::Unreachable { address, after, reason };
-        if passes { Failure::Later(error) } else { Failure::Never(error) }
+        if reason == NOT_SERVED {
+            return Failure::Never(Error::NotServed { address, key: Some(self.key.fingerprint()) });
+        }
+        match REASONS_THAT_PASS.iter().find(|full| full.as_bytes() == reason) {
+            Some(full) => Failure::Later(Error::TurnedAway { address, reason: (*full).to_owned() }),
+            None => Failure::Never(Error::TurnedAway { address, reason: printable(&reason) }),
+        }
     }
 
-    fn dial(&self) -> std::result::Result<TcpStream, Failure> {
+    fn dial(&self, end: Instant) -> std::result::Result<TcpStream, Failure> {
         let mut reason = "the name has no address".to_owned();
         let targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for target in &targets {
-            let mut stream = match TcpStream::connect_timeout(target, ATTEMPT) {
+            let mut stream = match TcpStream::connect_timeout(target, left(end).max(Duration::from_millis(1)))
+            {
                 Ok(stream) => stream,
                 Err(error) => {
                     reason = error.to_string();
@@ -269,12 +289,12 @@ impl Relay {
             if self.proxy.is_none() {
                 return Ok(stream);
             }
-            match proxy::open(&mut stream, &self.address, later(Instant::now(), ATTEMPT)) {
+            match proxy::open(&mut stream, &self.address, end) {
                 Ok(proxy::Answer::Open) => return Ok(stream),
                 Ok(proxy::Answer::Later(why)) => reason = why,
                 Ok(proxy::Answer::Never(reason)) => {
-                    let (address, after) = (self.address.clone(), ATTEMPT);
-                    return Err(Failure::Never(Error::Unreachable { address, after, reason }));
+                    let (address, after) = (self.address.clone(), Duration::ZERO);
+                    return Err(Failure::Never(Error::NoRelay { address, after, reason }));
                 }
                 Err(error) => reason = format!("the proxy: {error}"),
             }
@@ -284,62 +304,64 @@ impl Relay {
         if let Ok(found) = resolve(first, Duration::ZERO, &mut |_| ()) {
             *self.targets.lock().unwrap_or_else(PoisonError::into_inner) = found;
         }
-        let (address, after) = (self.address.clone(), ATTEMPT);
-        Err(Failure::Later(Error::Unreachable { address, after, reason }))
+        Err(self.gone(&reason))
     }
 
-    /// A connection to the other side and which end this is, by the `deadline` if there is one. A call that
-    /// fails is made again until then; `failed` hears what is awaited or what the last one met.
+    /// A connection to the other side and which end this is, by the `deadline`. A call that fails is made again
+    /// until then, or until `first` as long as the relay has let us in never.
     pub(crate) fn meet(
         &self,
         part: Part,
-        deadline: Option<Instant>,
-        failed: &mut dyn FnMut(Option<&str>),
+        (first, deadline): (Instant, Instant),
+        news: &mut dyn FnMut(News<'_>),
     ) -> Result<(TcpStream, Party)> {
         let start = Instant::now();
-        let mut pause = CALL_PAUSES[0];
+        let (mut pause, mut end) = (CALL_PAUSES[0], first.min(deadline));
         loop {
             self.cancel.check()?;
-            let over = || deadline.is_some_and(|deadline| left(deadline).is_zero());
-            failed(None);
-            let error = match self.call(part, &over, &mut || ()) {
+            let waits = &mut || {
+                end = deadline;
+                news(News::Waits);
+            };
+            let error = match self.call(part, deadline, &|| left(deadline).is_zero(), waits) {
                 Ok(met) => return Ok(met),
-                Err(Failure::Never(Error::Cancelled)) if !self.cancel.is_cancelled() => {
-                    return Err(self.nobody(start.elapsed()));
-                }
-                Err(Failure::Never(error)) => return Err(error),
+                Err(Failure::Never(error)) => return Err(self.ended(error, start)),
                 Err(Failure::Later(error)) => error,
             };
-            if deadline.is_some_and(|deadline| left(deadline) <= pause) {
-                return Err(error);
+            if left(end) <= pause {
+                return Err(self.ended(error, start));
             }
-            failed(Some(&error.to_string()));
+            news(News::Failed(&error));
             std::thread::sleep(pause);
             pause = (pause * 2).min(CALL_PAUSES[1]);
         }
     }
 
-    /// The same by one call that is not made again; `seated` hears when the place at the relay is ours.
+    /// The same by one call that is not made again; `waits` hears again and again that the place at the relay is
+    /// ours.
     pub(crate) fn meet_once(
         &self,
         part: Part,
         deadline: Instant,
-        seated: &mut dyn FnMut(),
+        waits: &mut dyn FnMut(),
     ) -> Result<(TcpStream, Party)> {
         let start = Instant::now();
-        match self.call(part, &|| left(deadline).is_zero(), seated) {
+        match self.call(part, deadline, &|| left(deadline).is_zero(), waits) {
             Ok(met) => Ok(met),
-            Err(Failure::Never(Error::Cancelled)) if !self.cancel.is_cancelled() => {
-                Err(self.nobody(start.elapsed()))
-            }
-            Err(Failure::Never(error) | Failure::Later(error)) => Err(error),
+            Err(Failure::Never(error) | Failure::Later(error)) => Err(self.ended(error, start)),
         }
     }
 
-    fn nobody(&self, after: Duration) -> Error {
-        let reason = "the other side did not come to the relay; is it started, with this relay and with your \
-                      public key?";
-        Error::Unreachable { address: self.address.clone(), after, reason: reason.to_owned() }
+    /// The error of calls since `start`.
+    fn ended(&self, error: Error, start: Instant) -> Error {
+        let after = start.elapsed();
+        match error {
+            Error::Cancelled if !self.cancel.is_cancelled() => {
+                Error::NobodyMet { address: self.address.clone(), after }
+            }
+            Error::NoRelay { address, reason, .. } => Error::NoRelay { address, after, reason },
+            other => other,
+        }
     }
 }
 
@@ -355,8 +377,19 @@ struct Come {
     /// Connections, or what a call met that no other will mend.
     come: Mutex<VecDeque<Result<TcpStream>>>,
     /// The relay as it is called now, and how often that has changed.
-    relay: Mutex<(Relay, u64)>,
+    relay: Mutex<(Route, u64)>,
+    reach: Mutex<Reach>,
+    observer: Observer,
     over: AtomicBool,
+}
+
+/// Whether the relay lets us in.
+#[derive(Default)]
+struct Reach {
+    /// Calls that wait there.
+    waiting: usize,
+    /// What the observer heard last.
+    told: Option<bool>,
 }
 
 impl Come {
@@ -364,19 +397,36 @@ impl Come {
         self.come.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn relay(&self) -> MutexGuard<'_, (Relay, u64)> {
+    fn reach(&self) -> MutexGuard<'_, Reach> {
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, address: &str, lost: Option<&Error>) {
+        let mut reach = self.reach();
+        // One call of several that fails takes nothing away.
+        if (lost.is_some() && reach.waiting > 0) || reach.told == Some(lost.is_none()) {
+            return;
+        }
+        reach.told = Some(lost.is_none());
+        drop(reach);
+        let (address, lost) = (address.to_owned(), lost.map(Error::to_string));
+        self.observer.tell(&Event::Relay { address, lost });
+    }
+
+    fn relay(&self) -> MutexGuard<'_, (Route, u64)> {
         self.relay.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Calls {
     /// Calls `relay` again and again until this is dropped, so that several can come at once where the side
-    /// serves `many`.
-    pub(crate) fn at(relay: Relay, many: bool) -> Result<Self> {
+    /// serves `many`. The `observer` hears when the relay is found and lost.
+    pub(crate) fn at(relay: Route, many: bool, observer: Observer) -> Result<Self> {
         let (woken, wake) = wake::pair()?;
         let address = relay.address.clone();
         let (relay, over) = (Mutex::new((relay, 0)), AtomicBool::new(false));
-        let come = Arc::new(Come { come: Mutex::default(), relay, over });
+        let (come, reach) = (Mutex::default(), Mutex::default());
+        let come = Arc::new(Come { come, relay, reach, observer, over });
         for _ in 0..if many { CALLS_AT_ONCE } else { 1 } {
             let (come, wake) = (come.clone(), wake.try_clone()?);
             let calling = move || calling(&come, &wake);
@@ -386,8 +436,8 @@ impl Calls {
     }
 
     /// The same, where a first connection has come already.
-    pub(crate) fn with(relay: Relay, first: TcpStream) -> Result<Self> {
-        let calls = Calls::at(relay, false)?;
+    pub(crate) fn with(relay: Route, first: TcpStream) -> Result<Self> {
+        let calls = Calls::at(relay, false, Observer::default())?;
         calls.come.lock().push_front(Ok(first));
         Ok(calls)
     }
@@ -415,7 +465,7 @@ impl Calls {
     pub(crate) fn accept(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
         loop {
             let next = self.come.lock().pop_front().ok_or(ErrorKind::WouldBlock)?;
-            let stream = next.map_err(|error| std::io::Error::other(error.to_string()))?;
+            let stream = next.map_err(std::io::Error::other)?;
             // One that was reset meanwhile comes from nowhere.
             if let Ok(from) = stream.peer_addr() {
                 return Ok((stream, from));
@@ -445,10 +495,17 @@ fn calling(come: &Come, wake: &Wake) {
         }
         let mut waits = false;
         let halt = || is_over() || come.relay().1 != change;
-        let called = relay.call(Part::Listening, &halt, &mut || waits = true);
+        let called = relay.call(Part::Listening, later(Instant::now(), ATTEMPT), &halt, &mut || {
+            if !std::mem::replace(&mut waits, true) {
+                come.reach().waiting += 1;
+                come.tell(&relay.address, None);
+            }
+        });
+        come.reach().waiting -= usize::from(waits);
         has_met |= waits;
         match called {
             Ok((stream, _)) => {
+                come.tell(&relay.address, None);
                 (pause, has_met) = (CALL_PAUSES[0], true);
                 come.lock().push_back(Ok(stream));
                 wake.wake();
@@ -461,7 +518,8 @@ fn calling(come: &Come, wake: &Wake) {
                 wake.wake();
                 return;
             }
-            Err(_) => {
+            Err(Failure::Never(error) | Failure::Later(error)) => {
+                come.tell(&relay.address, Some(&error));
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(CALL_PAUSES[1]);
             }

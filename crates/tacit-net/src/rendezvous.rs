@@ -8,17 +8,18 @@
 //! of IPv6 has 2^64, so those that share 64 bits count as one.
 
 use crate::cancel::Cancel;
+use crate::crowd::{makes_room, network};
 use crate::keys::{PublicKey, SIGNATURE, fingerprint_bytes};
 use crate::meeting::{
-    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, Part, REASONS_THAT_PASS,
-    REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
+    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, NOT_SERVED, Part,
+    REASONS_THAT_PASS, REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
 use crate::{Error, Result, link::Interest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -128,14 +129,6 @@ struct Caller {
     told: Instant,
 }
 
-/// What counts as one address.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() & !u128::from(u64::MAX))),
-    }
-}
-
 impl State {
     /// Counts a call of an address; false if it has made more than `rate` in its minute.
     fn counts(&mut self, from: IpAddr, bounds: &Bounds) -> bool {
@@ -183,11 +176,11 @@ impl State {
 
     /// Closes a connection of the address that holds most; false if none is held that has not met another.
     fn make_room(&mut self) -> bool {
-        if let Some((_, _, stream)) = most(&mut self.unknown, |(_, from, _)| network(*from)) {
+        if let Some((_, _, stream)) = most(&mut self.unknown, |(_, from, _)| *from) {
             close(&stream);
             return true;
         }
-        most(&mut self.waiting, |caller| network(caller.from)).is_some()
+        most(&mut self.waiting, |caller| caller.from).is_some()
     }
 }
 
@@ -381,7 +374,7 @@ impl House {
             return Err("too many connections of its address");
         }
         if state.unknown.len() >= self.bounds.unknown
-            && let Some((_, _, stream)) = most(&mut state.unknown, |(_, from, _)| network(*from))
+            && let Some((_, _, stream)) = most(&mut state.unknown, |(_, from, _)| *from)
         {
             close(&stream);
         }
@@ -426,7 +419,7 @@ impl House {
         }
         let fingerprint = bytes_of(&key);
         if self.served.as_ref().is_some_and(|served| !served.contains(&fingerprint)) {
-            refuse(&stream, b"this relay does not serve your key; ask who runs it to add it");
+            refuse(&stream, NOT_SERVED);
             return Err(format!("a key that is not served, {}", shown(&fingerprint)));
         }
         let told = Instant::now();
@@ -472,7 +465,7 @@ impl House {
             return;
         }
         if state.waiting.len() >= self.bounds.waiting
-            && let Some(caller) = most(&mut state.waiting, |caller| network(caller.from))
+            && let Some(caller) = most(&mut state.waiting, |caller| caller.from)
         {
             let _ = caller.stream.set_nonblocking(false);
             refuse(&caller.stream, REASONS_THAT_PASS[0].as_bytes());
@@ -521,26 +514,14 @@ impl House {
     }
 }
 
-/// Takes out the oldest of the address that has most.
+/// Takes out the one that makes room.
 fn most<T>(of: &mut Vec<T>, from: impl Fn(&T) -> IpAddr) -> Option<T> {
-    let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
-    of.iter().for_each(|one| *held.entry(from(one)).or_default() += 1);
-    let most = held.values().copied().max();
-    let at = of.iter().position(|one| held.get(&from(one)).copied() == most)?;
-    Some(of.remove(at))
+    makes_room(of.iter().map(from)).map(|at| of.remove(at))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_that_one_machine_has_count_as_one() {
-        let of = |text: &str| network(text.parse().unwrap());
-        assert_eq!(of("2001:db8:0:1::7"), of("2001:db8:0:1:ffff:1:2:3"));
-        assert_ne!(of("2001:db8:0:1::7"), of("2001:db8:0:2::7"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-    }
 
     #[test]
     fn calls_are_counted_in_bounded_room() {
@@ -552,15 +533,6 @@ mod tests {
             state.counts(of(number), &bounds);
             assert!(state.calls.len() <= 4 * bounds.waiting);
         }
-    }
-
-    #[test]
-    fn who_makes_room_is_the_oldest_of_the_address_that_holds_most() {
-        let of = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let mut held: Vec<(u8, u32)> = vec![(9, 0), (1, 1), (5, 2), (1, 3), (5, 4)];
-        let order: Vec<u32> =
-            std::iter::from_fn(|| most(&mut held, |one| of(one.0))).map(|one| one.1).collect();
-        assert_eq!(order, [1, 2, 0, 3, 4]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::emulate::Pace;
 use crate::handshake;
 use crate::listener::Listener;
 use crate::lobby::Lobby;
-use crate::meeting::{Calls, Part, Relay};
+use crate::meeting::{Calls, Part, Route};
 use crate::proxy::{self, Answer};
 use crate::setup::{Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
@@ -189,8 +189,12 @@ pub fn call(options: &Options) -> Result<Session> {
 /// Opens a session by the relay of the `options`, over `stream` first if there is one already.
 fn through(options: &Options, stream: Option<TcpStream>) -> Result<Session> {
     let address = options.via.as_deref().unwrap_or_default();
-    let relay = Relay::new(address, options)?;
-    by(Caller { relay: Some((relay, stream)), ..Caller::to(address, options, Vec::new()) }, options)
+    let mut caller = Caller::to(address, options, Vec::new());
+    let (start, patience) = (Instant::now(), Some(options.limits.connect));
+    caller.vigil = vigil(options, Party::First, &place(address), start, patience).of_one_at_hand();
+    let relay = Route::new(address, options, &mut |reason| caller.vigil.go_on(Some(reason)))?;
+    caller.relay = Some((relay, stream));
+    by(caller, options)
 }
 
 fn by(mut caller: Caller<'_>, options: &Options) -> Result<Session> {
@@ -210,7 +214,12 @@ fn by(mut caller: Caller<'_>, options: &Options) -> Result<Session> {
 /// there. Both sides must name a relay, and the same one.
 pub fn meet(options: &Options) -> Result<Session> {
     let start = Instant::now();
-    let (relay, (stream, party)) = at_relay(Part::Either, options, start)?;
+    let (address, patience) = (options.via.as_deref().unwrap_or_default(), options.limits.connect);
+    // Until the session is open, so that nothing is told twice.
+    let mut vigil = vigil(options, Party::First, &place(address), start, Some(patience));
+    let relay = Route::new(address, options, &mut |reason| vigil.go_on(Some(reason)))?;
+    let end = later(start, patience);
+    let (stream, party) = relay.meet(Part::Either, (end, end), &mut |news| vigil.hear(&news))?;
     match party {
         Party::First => {
             let calls = Calls::with(relay, stream)?;
@@ -220,14 +229,9 @@ pub fn meet(options: &Options) -> Result<Session> {
     }
 }
 
-/// A connection to the peer by the relay of the `options`.
-fn at_relay(part: Part, options: &Options, start: Instant) -> Result<(Relay, (TcpStream, Party))> {
-    let address = options.via.as_deref().unwrap_or_default();
-    let relay = Relay::new(address, options)?;
-    let patience = options.limits.connect;
-    let mut vigil = vigil(options, Party::Second, relay.address(), start, Some(patience));
-    let met = relay.meet(part, Some(later(start, patience)), &mut |obstacle| vigil.go_on(obstacle))?;
-    Ok((relay, met))
+/// A relay as an observer is told of it.
+fn place(relay: &str) -> String {
+    format!("the relay {relay}")
 }
 
 /// Whether every address that `address` stands for is this machine's loopback. A name is looked up until
@@ -253,7 +257,7 @@ struct Caller<'a> {
     options: &'a Options,
     targets: Vec<SocketAddr>,
     /// The relay in the place of these, and a connection that it has made already.
-    relay: Option<(Relay, Option<TcpStream>)>,
+    relay: Option<(Route, Option<TcpStream>)>,
     pace: SharedPace,
     deadline: Instant,
     /// Whether somebody listens at the address.
@@ -356,7 +360,7 @@ impl<'a> Caller<'a> {
                 return Ok(stream);
             }
             let (deadline, vigil) = (self.deadline, &mut self.vigil);
-            let met = relay.meet(Part::Connecting, Some(deadline), &mut |obstacle| vigil.go_on(obstacle));
+            let met = relay.meet(Part::Connecting, (deadline, deadline), &mut |news| vigil.hear(&news));
             return Ok(met?.0);
         }
         let mut pause = Pause::default();

@@ -1,5 +1,6 @@
 //! What a party that waits for its peer can be told meanwhile: [`Event`]s, to an [`Observer`].
 
+use crate::meeting::News;
 use crate::{Party, PublicKey};
 use std::fmt;
 use std::net::IpAddr;
@@ -17,13 +18,14 @@ const MOMENT: Duration = Duration::from_millis(300);
 #[non_exhaustive]
 pub enum Event {
     /// The party waits: told when it begins to and about every second from then on. A connecting party has
-    /// begun to when its attempts have failed for a moment.
+    /// begun to when its attempts have failed for a moment, one at a relay when the relay has let it in or has
+    /// not been reached.
     Waiting {
-        /// Which end waits: the first listens, the second connects.
+        /// Which end waits: the first listens or is at a relay, the second connects.
         party: Party,
         /// How the peer will prove who it is: `fingerprint 0123-…`, `by certificate` or `no TLS`.
         proof: String,
-        /// Where: the address that is listened at or connected to.
+        /// Where: the address that is listened at or connected to, or `the relay` and its address.
         address: String,
         /// For how long already.
         waited: Duration,
@@ -56,6 +58,13 @@ pub enum Event {
     },
     /// The waiting is over, well or not.
     Over,
+    /// A side that is called at a relay can be reached there from now on, or cannot any more. It goes on trying.
+    Relay {
+        /// The relay's address.
+        address: String,
+        /// Why it cannot be reached.
+        lost: Option<String>,
+    },
     /// The session is open: both sides have shown who they are, and agree.
     Opened {
         /// How the peer has shown who it is: `fingerprint 0123-…`, `by certificate` or `no TLS`.
@@ -101,6 +110,8 @@ pub(crate) struct Vigil {
     address: String,
     patience: Option<Duration>,
     since: Instant,
+    /// How long the waiting lasts until it is worth telling.
+    moment: Duration,
     told: Option<Instant>,
 }
 
@@ -113,13 +124,19 @@ impl Vigil {
         since: Instant,
         patience: Option<Duration>,
     ) -> Self {
-        Vigil { observer: observer.clone(), party, proof, address, patience, since, told: None }
+        let moment = if party == Party::First { Duration::ZERO } else { MOMENT };
+        Vigil { observer: observer.clone(), party, proof, address, patience, since, moment, told: None }
+    }
+
+    /// The same, of a peer that is about to come.
+    pub(crate) fn of_one_at_hand(mut self) -> Self {
+        self.moment = MOMENT;
+        self
     }
 
     /// Tells that the waiting goes on, unless it was told just before.
     pub(crate) fn go_on(&mut self, obstacle: Option<&str>) {
-        let begun = self.party == Party::First || self.since.elapsed() >= MOMENT;
-        if !begun || self.told.is_some_and(|told| told.elapsed() < TICK) {
+        if self.since.elapsed() < self.moment || self.told.is_some_and(|told| told.elapsed() < TICK) {
             return;
         }
         self.told = Some(Instant::now());
@@ -131,6 +148,14 @@ impl Vigil {
             patience: self.patience,
             obstacle: obstacle.map(str::to_owned),
         });
+    }
+
+    /// Tells what a side at a relay hears.
+    pub(crate) fn hear(&mut self, news: &News<'_>) {
+        match news {
+            News::Waits => self.go_on(None),
+            News::Failed(error) => self.go_on(Some(&error.to_string())),
+        }
     }
 
     /// When to tell again.

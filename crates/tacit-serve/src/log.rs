@@ -80,7 +80,7 @@ impl Event {
         match self.what {
             "policy fault" | "not reloaded" | "panicked" | "not stored" => Level::ERROR,
             "refused" | "failed" | "unsigned" | "refunded" | "broken off" | "turned away" | "recovered"
-            | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" => Level::WARN,
+            | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" | "relay lost" => Level::WARN,
             _ => Level::INFO,
         }
     }

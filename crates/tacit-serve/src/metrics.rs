@@ -21,6 +21,8 @@ pub struct Metrics {
     pub draining: AtomicBool,
     /// Seconds that the clock is behind the latest charge.
     pub behind: AtomicU64,
+    /// Whether the relay can be reached, of a service that waits at one.
+    relay: Mutex<Option<bool>>,
 }
 
 #[derive(Default)]
@@ -51,6 +53,11 @@ impl Metrics {
         total.is_power_of_two().then(|| format!("{total} so far: {}", kinds.join(", ")))
     }
 
+    /// Notes whether the relay can be reached at which the service waits.
+    pub(crate) fn relay(&self, is_reached: bool) {
+        *self.relay.lock().unwrap_or_else(PoisonError::into_inner) = Some(is_reached);
+    }
+
     /// All figures, in the text format of Prometheus.
     fn text(&self, slots: &Slots) -> String {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,6 +82,10 @@ impl Metrics {
         let words = "Seconds that the clock is behind the latest charge.";
         out += &head("tacit_clock_behind_seconds", "gauge", words);
         out += &format!("tacit_clock_behind_seconds {}\n", self.behind.load(Ordering::SeqCst));
+        if let Some(reached) = *self.relay.lock().unwrap_or_else(PoisonError::into_inner) {
+            out += &head("tacit_relay_reached", "gauge", "1 while the service waits at its relay.");
+            out += &format!("tacit_relay_reached {}\n", u8::from(reached));
+        }
         out += &head("tacit_draining", "gauge", "1 if nothing new is taken any more.");
         out += &format!("tacit_draining {}\n", u8::from(self.draining.load(Ordering::SeqCst)));
         out
@@ -169,6 +180,10 @@ mod tests {
             wanted.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         assert_eq!(parse(&said.body), wanted);
         assert_eq!(ask("/healthz").body, "ok\n");
+        for (reached, figure) in [(false, 0.0), (true, 1.0)] {
+            metrics.relay(reached);
+            assert_eq!(parse(&ask("/metrics").body)["tacit_relay_reached"], figure);
+        }
         metrics.draining.store(true, Ordering::SeqCst);
         assert!(ask("/healthz").code.starts_with("503 "));
         assert!(ask("/elsewhere").code.starts_with("404 "));

@@ -394,13 +394,25 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let version = section.wanted_number("version", 1..=1);
     let via = section.text("via");
     let listen = match &via {
-        None => section.wanted_text("listen").map(|listen| listen.value),
+        None => {
+            let listen = section.text("listen");
+            if listen.is_none() {
+                section.fault(
+                    section.at(),
+                    "the policy needs `listen`, an address, or `via`, a relay".to_owned(),
+                );
+            }
+            listen.map(|listen| listen.value)
+        }
         Some(via) => {
             if let Some(listen) = section.text("listen") {
                 section.fault(
                     listen.at,
                     "`listen` and `via`: a service waits at a port or at a relay".to_owned(),
                 );
+            }
+            if let Err(error) = tacit::net::address_of(&via.value) {
+                section.fault(via.at, format!("`via`: {error}"));
             }
             Some(via.value.clone())
         }

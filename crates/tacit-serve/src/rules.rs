@@ -5,6 +5,7 @@ use crate::ledger::{Charge, Ledger, Spent};
 use crate::policy::{Gate, Job, Lookup, Policy, Source};
 use crate::terms::{self, Left, Offer};
 use crate::wire::{Ask, Refusal};
+use tacit::crypto::text::counted;
 use tacit::job::psi::{self, Duplicates, Learns, Owned, Reveal};
 use tacit::{Error, Result};
 
@@ -77,7 +78,7 @@ pub(crate) fn find<'p>(
     }
     if !gate.hours.is_empty() && !gate.hours.iter().any(|window| window.holds(clock)) {
         let hours = gate.hours_text.join(" and ");
-        return Err(No::new("hours", format!("this job starts {hours} (UTC) alone; it is {}", clock.text())));
+        return Err(No::new("hours", format!("this job starts only {hours} (UTC); it is {}", clock.text())));
     }
     if let Some(lookup) = policy.lookups.get(job) {
         return Ok(Found::Lookup(lookup));
@@ -238,7 +239,10 @@ pub(crate) fn runs_left(gate: &Gate, spent: &Spent) -> std::result::Result<u64, 
         return Err(No::new("runs_a_day", what));
     }
     match most.saturating_sub(spent.runs_today) {
-        0 => Err(No::new("runs_a_day", format!("{most} runs of this job a day, and today's are used up"))),
+        0 => Err(No::new(
+            "runs_a_day",
+            format!("{} of this job a day, and today's are used up", counted(most, "run")),
+        )),
         left => Ok(left),
     }
 }

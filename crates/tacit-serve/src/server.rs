@@ -20,6 +20,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 use tacit::crypto::fence::fenced;
+use tacit::crypto::text::counted;
 use tacit::net::{self, Cancel, Identity, Limits, Listener, Observer, Options, Reception, Session};
 use tacit::{Error, Result};
 
@@ -81,22 +82,14 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     if interrupted > 0 {
         log(&Event::new(
             "recovered",
-            format!("{interrupted} runs were interrupted and are recorded so; their charges stay"),
+            match interrupted {
+                1 => "1 run was interrupted and is recorded so; its charge stays".to_owned(),
+                _ => format!("{interrupted} runs were interrupted and are recorded so; their charges stay"),
+            },
         ));
     }
     let (now, counted) = (clock(), ledger.now(clock()));
     let unsigned = Unsigned::of(&policy.state.join("records"), now.day(), counted.day())?;
-    let cancel = Cancel::armed();
-    let listener = match policy.is_via {
-        false => Listener::bind(&policy.listen)?,
-        true => Listener::at_relay(&options(&policy, &identity, &cancel, &Observer::default())?)?,
-    };
-    let started = format!(
-        "listening at {}, {} jobs, {} peers",
-        listener.place(),
-        policy.gates().count(),
-        policy.peers.len()
-    );
     let house = Arc::new(House {
         policy: RwLock::new(Arc::new(policy)),
         ledger: Mutex::new(ledger),
@@ -110,10 +103,15 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         available,
         clock,
     });
-    let door = door(&house, &metrics);
-    let mut reception =
-        Reception::new(&listener, options(&house.policy(), &house.identity, &cancel, &door)?)?;
-    (house.log)(&Event::new("started", started));
+    let (cancel, door, policy) = (Cancel::armed(), door(&house, &metrics), house.policy());
+    let options_now = options(&policy, &house.identity, &cancel, &door)?;
+    let listener = match policy.is_via {
+        false => Listener::bind(&policy.listen)?,
+        true => Listener::at_relay(&options_now)?,
+    };
+    let mut reception = Reception::new(&listener, options_now)?;
+    (house.log)(&Event::new("started", format!("listening at {}, {}", listener.place(), counts(&policy))));
+    drop(policy);
     let over = Arc::new(AtomicBool::new(false));
     if let Some(port) = port {
         let (metrics, house, over) = (metrics.clone(), house.clone(), over.clone());
@@ -167,6 +165,19 @@ fn door(house: &Arc<House>, metrics: &Arc<Metrics>) -> Observer {
                 (house.log)(&Event::new("strangers", format!("{words}; the last from {from}: {what}")));
             }
         }
+        net::Event::Relay { address, lost } => {
+            metrics.relay(lost.is_none());
+            let event = match lost {
+                None => {
+                    Event::new("relay found", format!("clients reach this service at the relay {address}"))
+                }
+                Some(why) => Event::new(
+                    "relay lost",
+                    format!("no client can reach this service: {why}; it is called again"),
+                ),
+            };
+            (house.log)(&event);
+        }
         net::Event::Disagreed { from, key, name, what } => {
             let mut event = Event::new("mismatch", format!("from {from}: {what}"));
             let found = house.policy().who(key.as_ref(), name.as_deref(), house.times().0);
@@ -175,6 +186,12 @@ fn door(house: &Arc<House>, metrics: &Arc<Metrics>) -> Observer {
         }
         _ => {}
     })
+}
+
+/// How many jobs and peers a policy has, in words.
+fn counts(policy: &Policy) -> String {
+    let (jobs, peers) = (counted(policy.gates().count(), "job"), counted(policy.peers.len(), "peer"));
+    format!("{jobs}, {peers}")
 }
 
 fn options(policy: &Policy, identity: &Identity, cancel: &Cancel, door: &Observer) -> Result<Options> {
@@ -230,7 +247,7 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
         Ok(policy)
     });
     let taken = reloaded.and_then(|policy| {
-        let words = format!("{} jobs, {} peers", policy.gates().count(), policy.peers.len());
+        let words = counts(&policy);
         house.take(policy).map(|()| words).map_err(|error| vec![error.to_string()])
     });
     match taken {
@@ -279,7 +296,7 @@ impl Watch {
 fn drain(house: &House, signals: &Receiver<Signal>, cancel: &Cancel) {
     house.draining.store(true, Ordering::SeqCst);
     let running = house.slots.visits();
-    (house.log)(&Event::new("draining", format!("{running} requests are being served")));
+    (house.log)(&Event::new("draining", format!("{} being served", counted(running, "request"))));
     let patience = Duration::from_secs(house.policy().drain_seconds);
     let start = Instant::now();
     while house.slots.visits() > 0 {

@@ -4,6 +4,7 @@ use crate::json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tacit::catalogue::OPRF;
+use tacit::crypto::text::counted;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{Job, Learns, Protocol, Reveal, owner};
 use tacit::job::tags;
@@ -246,9 +247,15 @@ impl Offer {
         let levels = [Security::Malicious, Security::SemiHonest];
         let security = levels.into_iter().find(|level| security_name(*level) == self.security);
         if key.columns.len() != self.key_columns {
+            let columns = counted(self.key_columns, "column");
+            let what = format!("the service's keys are made of {columns}; name as many, in the same order");
+            return Err(Error::Parameter { name: "key", what });
+        }
+        if side == Side::Client && key.agreed_types() != self.key_types {
             let what = format!(
-                "the service's keys are made of {} columns; name as many, in the same order",
-                self.key_columns
+                "the service's keys are {}, yours {}; give each column the service's type, as in COL:TYPE",
+                shown(&self.key_types),
+                key.agreed_types()
             );
             return Err(Error::Parameter { name: "key", what });
         }
@@ -368,7 +375,7 @@ impl Offer {
                 shown(digest),
                 shown(&self.key_types)
             ),
-            None => format!("key columns: {}, of the types {}", self.key_columns, shown(&self.key_types)),
+            None => format!("key: {} ({})", counted(self.key_columns, "column"), shown(&self.key_types)),
         });
         let gives = |who: &str, columns: &[String], bytes: Option<u64>| {
             let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();

@@ -351,7 +351,7 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
     }
     let cases = [
         ("version = 1", "version = 2", "from 1 to 1"),
-        ("listen = \"127.0.0.1:1\"", "", "needs `listen`"),
+        ("listen = \"127.0.0.1:1\"", "", "needs `listen`, an address, or `via`"),
         ("offer_seconds = 2", "offer_seconds = 0", "from 1 to 86400"),
         ("offer_seconds = 2", "offer_seconds = 2.5", "whole number"),
         ("key = \"bob.pub\"", "key = \"alice.key\"", "private key"),

@@ -102,7 +102,7 @@ pub use tacit_store::{pool, sealed};
 
 /// Blocks, bits and pseudorandom streams.
 pub mod crypto {
-    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, fence, hex, lpn, simd, workers};
+    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, fence, hex, lpn, simd, text, workers};
 }
 
 /// Tables, their keys, and NumPy archives.
@@ -122,7 +122,7 @@ pub mod net {
     pub use tacit_net::{
         Agreement, Cancel, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
         Observer, Options, Party, Protection, PublicKey, PublicKeys, Reception, Recording, Result, SIGNATURE,
-        Session, SessionId, Stats, Tls, Traffic, calendar, certificate, connect, escaped, invite,
+        Session, SessionId, Stats, Tls, Traffic, address_of, calendar, certificate, connect, escaped, invite,
         is_loopback, memory, name_successor, rendezvous, shown,
     };
 }

@@ -92,7 +92,13 @@ impl Session {
     /// in a file that ends in `.successions`, and another one refused.
     pub fn keys(mut self, identity: &Path, peer: &Path) -> Result<Self> {
         let memory = identity.with_extension("successions");
-        let (identity, peer) = (Identity::load(identity)?, PublicKeys::load(peer)?);
+        let (file, identity, peer) = (peer, Identity::load(identity)?, PublicKeys::load(peer)?);
+        if peer.accepted_keys().contains(&identity.public()) {
+            return Err(Error::Input(format!(
+                "{}: this is your own public key; give the file that the peer has sent you",
+                tacit_crypto::text::shown(&file.to_string_lossy())
+            )));
+        }
         peer.remember(&memory)?;
         let tls = match peer.words() {
             None => Tls::pinned(&identity, peer.first())?,
@@ -399,12 +405,18 @@ impl Session {
     /// Opens a connection for a job: `agreement` names it and its parameters, to which the security is added.
     pub fn open(&self, agreement: Agreement) -> Result<tacit_net::Session> {
         let options = self.options(agreement.with("security", security_name(self.security)))?;
-        Ok(match &self.endpoint {
-            Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
-            Endpoint::Connect(address) => tacit_net::connect(address, &options)?,
-            Endpoint::Meet(_) => tacit_net::meet(&options)?,
-            Endpoint::Call(_) => tacit_net::call(&options)?,
-        })
+        let opened = match &self.endpoint {
+            Endpoint::Listen(address) => tacit_net::listen(address, &options),
+            Endpoint::Connect(address) => tacit_net::connect(address, &options),
+            Endpoint::Meet(_) => tacit_net::meet(&options),
+            Endpoint::Call(_) => tacit_net::call(&options),
+        };
+        Ok(opened.map_err(|error| match error {
+            tacit_net::Error::Mismatch { differences } => {
+                tacit_net::Error::Mismatch { differences: psi::causes(differences) }
+            }
+            other => other,
+        })?)
     }
 
     fn options(&self, agreement: Agreement) -> Result<Options> {

@@ -6,6 +6,7 @@ use super::table::Dialect;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tacit::Result;
+use tacit::crypto::text::counted;
 use tacit::data::keys::{KeyType, Named, NoType, Tally, listed, plain, quoted};
 use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
 use tacit::data::table::Source;
@@ -130,7 +131,8 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
     if tally.unfit() > 0 {
         for ((part, reason), rows) in &tally.refused {
             text += &format!(
-                "refused: {rows} rows, column {} as {}: {reason}\n",
+                "refused: {}, column {} as {}: {reason}\n",
+                counted(*rows, "row"),
                 column(spec, *part),
                 kind(spec, *part)
             );

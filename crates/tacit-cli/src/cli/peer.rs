@@ -62,9 +62,9 @@ pub(crate) struct PeerArgs {
     /// the same
     #[arg(long)]
     post_quantum: bool,
-    /// Computing threads, each with a connection of its own; 1 unless given, and both sides must say the same.
-    /// An intersection without --memory has one connection whatever is given here, and computes on all cores
-    /// unless given: the other side need not say the same
+    /// Computing threads. An intersection without --memory computes on all cores by default, and the two sides may
+    /// give different numbers. Any other job has a connection for each thread, 1 by default, and both sides must
+    /// give the same number
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: Option<u16>,
     /// Emulates a slower link: loopback (none), lan, wan or MBPS/ONE-WAY-MS; both sides must say the same

@@ -1,8 +1,10 @@
 //! Where the rows of a result go: those that match, the others, or all of them with a mark.
 
 use super::output::{Output, name};
+use crate::cli::Context;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::data::Written;
 use tacit::data::records::KeySet;
 use tacit::data::table::{Pass, Source};
@@ -70,6 +72,13 @@ impl ResultArgs {
                 Err(Error::Parameter { name, what })
             }
             None => Ok(()),
+        }
+    }
+
+    /// Tells that no row will be written, where that may be a mistake.
+    pub(crate) fn note_none(&self, reveal: &Reveal, context: &Context) {
+        if self.targets().next().is_none() && matches!(reveal, Reveal::Rows | Reveal::Payload(_)) {
+            context.note("note: no --output: only the number of matches will be shown");
         }
     }
 
@@ -214,12 +223,12 @@ impl Put {
             object["output"] = json!(path);
             object["output_rows"] = json!(written.rows);
             emptied += written.emptied;
-            text += &format!("{} rows of ours written to {}\n", written.rows, name(path));
+            text += &format!("{} of ours written to {}\n", counted(written.rows, "row"), name(path));
         }
         if let (Some(path), Some(rows)) = (&args.output_rest, self.rest) {
             object["rest"] = json!(path);
             object["rest_rows"] = json!(rows);
-            text += &format!("{rows} rows without a match written to {}\n", name(path));
+            text += &format!("{} without a match written to {}\n", counted(rows, "row"), name(path));
         }
         if let (Some(path), Some(written)) = (&args.output_all, self.all) {
             object["all"] = json!(path);

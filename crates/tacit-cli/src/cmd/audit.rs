@@ -22,12 +22,12 @@ Examples:
   tacit audit verify bob.records --run 1f… --input kunden.csv
   tacit audit show bob.records
 
-A record proves what both sides claimed and signed: the terms, how many keys each said it had, and what it
-committed to. It does not prove that an input was true. Pass on what `export` writes: it holds the
-records with one peer, and a digest of every other record, so the chain verifies and shows nothing of
-other peers. Never pass on private.jsonl: its salts would let others try inputs against the commitments.
-With several peers, --against takes the keys of both parties: --key and --against-key. A party with a
-certificate may sign its records by another key in each run: name its certificate by --name and
+A record proves what both sides claimed and signed: the terms, how many keys each said it had, and what it \
+committed to. It does not prove that an input was true. Pass on what `export` writes: it holds the \
+records with one peer, and a digest of every other record, so the chain verifies and shows nothing of \
+other peers. Never pass on private.jsonl: its salts would let others try inputs against the commitments. \
+With several peers, --against takes the keys of both parties: --key and --against-key. A party with a \
+certificate may sign its records by another key in each run: name its certificate by --name and \
 --against-name. --peers lists who signed as a peer.";
 
 /// Verifies and shows the signed records of requests.

@@ -5,6 +5,7 @@ use crate::cli::keys::{self, Columns, KeyArgs, TYPES, key_list};
 use crate::cli::table::Dialect;
 use serde_json::json;
 use std::path::PathBuf;
+use tacit::crypto::text::counted;
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySet, KeySpec, Shown, plain_join};
 use tacit::{Error, Result};
@@ -14,7 +15,7 @@ Examples:
   tacit check --input customers.csv --key mail:email --show-refused 10
   tacit check --input customers.csv --key mail:email --against kunden.csv --against-key adresse:email
 
-Nothing is sent: with --against both files are read here, and joined in the clear, for test data or for
+Nothing is sent: with --against both files are read here, and joined in the clear, for test data or for \
 two files of one's own.";
 
 /// What a run would see in our file: rows, keys, and what is no key.
@@ -115,12 +116,13 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         object["normal_forms"] = json!(keys.tally().forms);
     }
     let mut text = format!(
-        "{file}: {} rows, {distinct} distinct keys ({}), {} rows with the key of an earlier row, \
-         {} rows with an empty key, {} refused\n{}",
-        keys.rows(),
+        "{file}: {}, {} ({}), {} with the key of an earlier row, \
+         {} with an empty key, {} refused\n{}",
+        counted(keys.rows(), "row"),
+        counted(distinct, "distinct key"),
         spec.agreed_types(),
-        keys.duplicate_rows(),
-        keys.rows_without_key() - keys.tally().unfit(),
+        counted(keys.duplicate_rows(), "row"),
+        counted(keys.rows_without_key() - keys.tally().unfit(), "row"),
         keys.tally().unfit(),
         keys::refused_text(spec, keys.tally()),
     );

@@ -1,74 +1,79 @@
 //! `tacit invite` and `tacit join`: two people exchange their public keys by a code of a few words.
 
-use crate::cli::Context;
+use crate::cli::fault::made_a_key;
 use crate::cli::output::{name, sync_folder};
+use crate::cli::{Context, waiting};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tacit::crypto::text::counted;
 use tacit::net::Identity;
 use tacit::net::invite::{self, Code, Introduced, Patience, Place};
 use tacit::{Error, Result};
 
 const AFTER_INVITE: &str = "\
 Examples:
-  tacit invite --via relay.example:7710         prints a code such as 7-walnut-harbour: tell it to your partner
+  tacit invite --via relay.example:7710
   tacit invite --listen 0.0.0.0:7700 --out bob.pub
 
-Your partner types `tacit join CODE` with the same --via (or --connect and your address). Afterwards each has the
-other's public key in a file. The code is a secret until it was used: tell it by telephone or a chat that both
-trust. It works once, for ten minutes; who guesses one has a chance of 1 in 65,536, and spends it.";
+It prints a code such as 7-walnut-harbour. Your partner types `tacit join CODE` with the same --via, or with \
+--connect and your address. Afterwards each of you has the other's public key in a file.
+
+Keep the code secret until it has been used: pass it on by telephone, or in a chat that you both trust. It works \
+once and expires after ten minutes (--minutes). Somebody who guesses has one try, with a chance of 1 in 65,536, and \
+that try uses up the code.";
 
 const AFTER_JOIN: &str = "\
 Examples:
   tacit join 7-walnut-harbour --via relay.example:7710
   tacit join 7700-walnut-harbour --connect alice.example:7700 --out alice.pub
 
-CODE is what `tacit invite` prints for your partner.";
+`tacit invite` on your partner's machine prints the CODE.";
 
 /// What both sides give.
 #[derive(clap::Args)]
 struct Common {
-    /// Our private key; made if it is not there
+    /// Your private key; created if the file does not exist
     #[arg(long, value_name = "FILE", default_value = "tacit.key")]
     identity: PathBuf,
-    /// Where the partner's public key goes
+    /// The file that the partner's public key is written to
     #[arg(long, value_name = "PUBFILE", default_value = "peer.pub")]
     out: PathBuf,
-    /// What we call ourselves: it stands in the partner's file beside our key
+    /// A name for you, which the partner's file shows beside your key; nobody checks it
     #[arg(long, value_name = "TEXT", default_value = "")]
     comment: String,
     /// The HTTP proxy, as HOST:PORT, that leads to the relay (method CONNECT)
     #[arg(long, value_name = "ADDR", requires = "via")]
     proxy: Option<String>,
-    /// Minutes to wait for the partner
+    /// How many minutes to wait for the partner; an invitation's code then expires
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
-    /// The relay at which both meet, HOST:PORT
+    /// The relay, HOST:PORT, at which both sides meet
     #[arg(long, value_name = "RELAY")]
     via: Option<String>,
 }
 
-/// Exchanges public keys with a partner: prints a code to tell them
+/// Exchanges public keys with a partner: prints a code, which you tell the partner
 #[derive(clap::Args)]
 #[command(after_help = AFTER_INVITE)]
 pub(crate) struct InviteArgs {
     #[command(flatten)]
     common: Common,
-    /// Waits for the partner at this address, in the place of a relay
+    /// Waits for the partner at this address instead of meeting at a relay
     #[arg(long, value_name = "ADDR", conflicts_with = "via")]
     listen: Option<String>,
 }
 
-/// Exchanges public keys with the partner who told the code
+/// Exchanges public keys with the partner who gave you the code
 #[derive(clap::Args)]
 #[command(after_help = AFTER_JOIN)]
 pub(crate) struct JoinArgs {
-    /// The code that the partner told, such as 7-walnut-harbour
+    /// The code that your partner gave you, such as 7-walnut-harbour
     code: String,
     #[command(flatten)]
     common: Common,
-    /// The address at which the partner listens, in the place of a relay
+    /// The address at which the partner listens, instead of meeting at a relay
     #[arg(long, value_name = "ADDR", conflicts_with = "via")]
     connect: Option<String>,
 }
@@ -84,12 +89,12 @@ pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
             format!("--connect THIS-HOST:{port}")
         }
     };
-    let minutes = args.common.minutes;
+    let minutes = counted(args.common.minutes, "minute");
     let mut shown = Ok(());
     let introduced = invite::invite(&place, &identity, &args.common.comment, &patience, |code| {
         let text = code.text();
         let words = format!(
-            "code {code}\ntell it to your partner, who types within {minutes} minutes:\n  tacit join {code} {how}",
+            "code {code}\ntell it to your partner, who types within {minutes}:\n  tacit join {code} {how}",
             code = text.as_str()
         );
         shown = context.result(&json!({ "name": "invitation", "code": text.as_str() }), &words);
@@ -111,7 +116,7 @@ impl Common {
         match (&self.via, port) {
             (Some(relay), None) => Ok(Place::Relay(relay.clone())),
             (None, Some(address)) => Ok(Place::Port(address.to_owned())),
-            _ => Err(Error::Usage(format!("give --via RELAY, where both meet, or {option}"))),
+            _ => Err(Error::Usage(format!("give --via RELAY, the relay where both sides meet, or {option}"))),
         }
     }
 
@@ -128,8 +133,15 @@ impl Common {
             let what = format!("{} is no folder", name(folder));
             return Err(Error::Parameter { name: "out", what });
         }
+        let public = self.identity.with_extension("pub");
+        if self.out == public || self.out == self.identity {
+            let what =
+                format!("{} is for your own key; choose another name for your partner's", name(&self.out));
+            return Err(Error::Parameter { name: "out", what });
+        }
         if !self.identity.exists() {
             let (_, public) = super::keygen::make(&self.identity, &self.comment)?;
+            made_a_key();
             context.note(&format!("note: made {} and {}", name(&self.identity), name(&public)));
         }
         // Made and removed again: a code is spent before the key of the partner is there to be written.
@@ -137,7 +149,8 @@ impl Common {
         std::fs::OpenOptions::new().write(true).create_new(true).open(&self.out).map_err(unwritable)?;
         std::fs::remove_file(&self.out).map_err(unwritable)?;
         let wait = Some(Duration::from_secs(60 * self.minutes));
-        let patience = Patience { wait, proxy: self.proxy.clone(), ..Patience::default() };
+        let observer = waiting::observer(context.progress, "your partner");
+        let patience = Patience { wait, proxy: self.proxy.clone(), observer, ..Patience::default() };
         Ok((Identity::load(&self.identity)?, patience))
     }
 
@@ -156,11 +169,16 @@ impl Common {
         });
         let called = match introduced.comment.as_str() {
             "" => String::new(),
-            comment => format!(", who calls itself {comment}"),
+            comment => format!(" (it calls itself \"{comment}\", which nobody has checked)"),
+        };
+        let way = match &self.via {
+            Some(relay) => format!(" --via {relay}"),
+            None => String::new(),
         };
         let text = format!(
-            "{} is your partner's public key{called}\nfingerprint {theirs}\nyours       {own}\n\
-             both sides now run their job with --identity {} --peer {}",
+            "{} holds your partner's public key{called}\npartner's fingerprint {theirs}\n\
+             your fingerprint      {own}\n\
+             on this machine, run your jobs with --identity {} --peer {}{way}",
             name(&self.out),
             name(&self.identity),
             name(&self.out)

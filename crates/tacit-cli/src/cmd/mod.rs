@@ -38,9 +38,9 @@ pub(crate) enum Command {
     Keygen(keygen::Args),
     /// Shows the fingerprint of a key file
     Fingerprint(fingerprint::Args),
-    /// Exchanges public keys with a partner: prints a code to tell them
+    /// Exchanges public keys with a partner: prints a code, which you tell the partner
     Invite(invite::InviteArgs),
-    /// Exchanges public keys with the partner who told the code
+    /// Exchanges public keys with the partner who gave you the code
     Join(invite::JoinArgs),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
@@ -81,8 +81,12 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
-    if !matches!(command, Command::Serve(_)) {
-        tacit_console::fault::end_on_signals();
+    match &command {
+        Command::Serve(_) => {}
+        Command::Relay(_) => tacit_console::fault::end_on_signals("stopped"),
+        _ => tacit_console::fault::end_on_signals(
+            "interrupted; nothing was written; run the command again on both sides",
+        ),
     }
     match command {
         Command::Serve(args) => serve::run(args, context),

@@ -16,6 +16,7 @@ use crate::cmd::eval::{self, AggregateArg};
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::crypto::workers;
 use tacit::data::table::Source;
 use tacit::job::Ran;
@@ -272,6 +273,9 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     }
     if args.dry_run {
         return dry_run(&args, &job, context);
+    }
+    if args.result == Gets::Me {
+        args.results.note_none(&job.reveal, context);
     }
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
@@ -599,13 +603,15 @@ pub(super) fn report(
     text += &put.report(results, &mut object);
     text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
     text += &format!(
-        "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
-         the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\
+        "our file: {}, {}, {} with the key of an earlier row, {} without a key\n\
+         the peer: {}, of at most {most_peer_keys} allowed\n\
          {:.3} s, {} bytes sent, {} received, {} rounds; {protocol} ({security}){}\n\
          {other_learns}",
-        own.rows(),
-        own.duplicate_rows(),
-        own.rows_without_key(),
+        counted(own.rows(), "row"),
+        counted(distinct, "distinct key"),
+        counted(own.duplicate_rows(), "row"),
+        counted(own.rows_without_key(), "row"),
+        counted(announced, "distinct key"),
         wall.as_secs_f64(),
         stats.bytes_sent,
         stats.bytes_received,

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
-use tacit::job::psi::{Bounds, Job, Own, Owned, Reveal, owner};
+use tacit::job::psi::{Bounds, Job, Learns, Own, Owned, Reveal, owner};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
 use tacit_serve::json::{from_hex, hex};
@@ -35,16 +35,16 @@ Examples:
       --tags customers.tags --key mail --value ann@example.com
   tacit request --list --connect alice.example:7700 --identity bob.key --peer alice.pub
 
-The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of
-its budgets. They are shown, and nothing of our file is told before they are taken: at the terminal by
-an answer, elsewhere by --yes. An offer of another run than the one that was asked for is rejected. For
-a scheduler, review the terms once and pin them with --terms, and bound the service by --max-peer-rows. The service's keys must be as many columns as ours, in the same order;
+The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of \
+its budgets. They are shown, and nothing of our file is told before they are taken: at the terminal by \
+an answer, elsewhere by --yes. An offer of another run than the one that was asked for is rejected. For \
+a scheduler, review the terms once and pin them with --terms, and bound the service by --max-peer-rows. The service's keys must be as many columns as ours, in the same order; \
 how keys are normalised comes with the terms.
 
---list shows which jobs we may ask for, when, and what is left of their budgets. --dry-run shows the
+--list shows which jobs we may ask for, when, and what is left of their budgets. --dry-run shows the \
 terms of one, whatever they are, and why this command would not take them, if so.
 
-A job that answers lookups takes the service's file of tags by --tags, and a table, or single keys by
+A job that answers lookups takes the service's file of tags by --tags, and a table, or single keys by \
 --value; each distinct key is a query, and they are counted for as long as the tags are current.
 
 Each run leaves a signed record in --records, which `tacit audit` verifies and shows.";
@@ -242,6 +242,9 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
         return Ok(None);
     }
     admitted?;
+    if job.learns != Learns::Peer {
+        args.results.note_none(&job.reveal, context);
+    }
     let own = read(args, &job, context)?;
     offered.admit_keys(own.count())?;
     results.reserve(own.bytes())?;

@@ -18,13 +18,13 @@ Examples:
   tacit serve --policy policy.toml --check
   tacit serve --policy policy.toml
 
-The policy says who may ask for which run, when, how often, and how much all runs together may reveal
-to one peer; docs/deploy.md has every key. What was spent stays spent: it stands in the ledger in the
+The policy says who may ask for which run, when, how often, and how much all runs together may reveal \
+to one peer; docs/serve.md lists every setting. What was spent stays spent: it stands in the ledger in the \
 policy's state folder, and a run is charged there before it starts.
 
-SIGHUP reads the policy again: a file with a fault changes nothing, and runs keep the rules that they
-began with. SIGTERM begins nothing new and ends when all runs have; a second one ends them.
---dashboard shows a page at http://127.0.0.1:7780/, or at an address that is given; from another machine
+SIGHUP reads the policy again: a file with a fault changes nothing, and runs keep the rules that they \
+began with. SIGTERM begins nothing new and ends when all runs have; a second one ends them. \
+--dashboard shows a page at http://127.0.0.1:7780/, or at an address that is given; from another machine \
 through `ssh -L 7780:127.0.0.1:7780`. The log goes to standard error, with --json to standard output, one object a line.";
 
 /// Where the page is unless an address is given.

@@ -110,7 +110,7 @@ fn a_check_shows_what_a_run_would_see_and_rehearses_both_sides() {
     let text = said.success();
     for words in [
         "5 rows, 3 distinct keys (email)",
-        "1 rows with an empty key, 1 refused",
+        "1 row with an empty key, 1 refused",
         "row 4, mail: \"no address\"",
     ] {
         assert!(text.contains(words), "{words}: {text}");

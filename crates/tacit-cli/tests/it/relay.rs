@@ -61,7 +61,7 @@ fn a_code_and_a_relay_are_all_that_two_people_need() {
         &["--via", &address, "--identity", "alice.key", "--out", "their-bob.pub", "--comment", "Alice"],
         &["--via", &address, "--identity", "bob.key", "--out", "their-alice.pub"],
     );
-    assert!(bob.contains("who calls itself Alice") && !alice.contains("calls itself"), "{alice}{bob}");
+    assert!(bob.contains("it calls itself \"Alice\"") && !alice.contains("calls itself"), "{alice}{bob}");
     let line = |file: &str| bench.read(file).split_whitespace().nth(1).unwrap().to_owned();
     assert_eq!(line("their-bob.pub"), line("bob.pub"));
     assert_eq!(line("their-alice.pub"), line("alice.pub"));
@@ -108,12 +108,12 @@ fn a_wrong_code_spends_the_invitation_and_writes_nothing() {
     let wrong = format!("{}-{other}-{}", wrong[0], wrong[2]);
     let guessed =
         bench.run(&["join", &wrong, "--via", &address, "--identity", "eve.key", "--out", "alice-of-eve.pub"]);
-    guessed.fails_with(4, &["the codes differ"]);
+    guessed.fails_with(4, &["the code does not match"]);
     let mut said = String::new();
     std::io::Read::read_to_string(&mut invited.stderr.take().unwrap(), &mut said).unwrap();
     assert_eq!(invited.wait().unwrap().code(), Some(4));
     assert!(!bench.exists("their-bob.pub"));
-    assert!(said.contains("the codes differ") && said.contains("make a new one"), "{said}");
+    assert!(said.contains("the code does not match") && said.contains("for a new one"), "{said}");
     // The right one comes too late: nobody waits at its place any more.
     let late = bench.spawn(&[
         "join",
@@ -163,7 +163,9 @@ fn without_a_relay_the_code_goes_over_a_port_beside_strangers() {
 fn faults_of_codes_and_relays_are_one_line() {
     let bench = Bench::with_keys();
     bench.run(&["join", "walnut", "--via", "127.0.0.1:1"]).fails_with(2, &["7-walnut-harbour"]);
-    bench.run(&["join", "7-walnut-harbor", "--via", "127.0.0.1:1"]).fails_with(2, &["spelt right"]);
+    bench
+        .run(&["join", "7-walnut-harbor", "--via", "127.0.0.1:1"])
+        .fails_with(2, &["`harbor`", "spelt right"]);
     bench.run(&["invite"]).fails_with(2, &["--via RELAY", "--listen ADDR"]);
     bench.write("peer.pub", "here already");
     bench.run(&["invite", "--via", "127.0.0.1:1"]).fails_with(3, &["peer.pub", "exists already"]);
@@ -172,7 +174,12 @@ fn faults_of_codes_and_relays_are_one_line() {
     bench.write("alice.csv", "email\na@x.org\n");
     bench.run(&[&psi[..], &["--insecure-plaintext"]].concat()).fails_with(2, &["--via"]);
     let keys = ["--identity", "alice.key", "--peer", "bob.pub", "--connect-timeout", "1"];
-    bench.run(&[&psi[..], &keys].concat()).fails_with(4, &["127.0.0.1:1"]);
+    bench.run(&[&psi[..], &keys].concat()).fails_with(4, &["no relay answers at 127.0.0.1:1"]);
+    let own = ["--identity", "alice.key", "--peer", "alice.pub"];
+    bench.run(&[&psi[..], &own].concat()).fails_with(3, &["your own public key"]);
+    let same = ["--identity", "carol.key", "--out", "carol.pub"];
+    bench.run(&[&["invite", "--via", "127.0.0.1:1"][..], &same].concat()).fails_with(2, &["your own key"]);
+    assert!(!bench.exists("carol.key"));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tacit_net::invite::{Introduced, Patience, Place, invite, join};
 use tacit_net::rendezvous::{Bounds, Event, Relay};
 use tacit_net::{
-    Agreement, Cancel, Error, Identity, Limits, Listener, Options, Party, Protection, PublicKey, Reception,
-    Session, Tls, call, meet,
+    Agreement, Cancel, Error, Event as Waited, Identity, Limits, Listener, Observer, Options, Party,
+    Protection, PublicKey, Reception, Session, Tls, call, meet,
 };
 
 /// A relay that runs until this is dropped, and what happened there.
@@ -132,7 +132,7 @@ fn others_that_wait_there_are_not_joined_and_nobody_waits_in_anothers_place() {
         for stranger in waiting {
             let error = stranger.join().unwrap().err().expect("nobody wants it");
             assert!(
-                matches!(&error, Error::Unreachable { reason, .. } if reason.contains("did not come")),
+                matches!(&error, Error::NobodyMet { .. }) && error.to_string().contains("did not come"),
                 "{error}"
             );
         }
@@ -318,7 +318,7 @@ fn a_service_that_trusts_another_key_from_now_on_is_called_for_by_it() {
         // The last call by the old key is given up within a moment.
         sleep(Duration::from_millis(500));
         let error = scope.spawn(|| call(&late).err()).join().unwrap().expect("it is not trusted any more");
-        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+        assert!(matches!(error, Error::NobodyMet { .. }), "{error}");
     });
 }
 
@@ -364,9 +364,17 @@ fn who_shows_anothers_key_says_an_old_call_again_or_speaks_otherwise_is_turned_a
         malformed.write_all(&[b"tacit relay 1\r\n\0".as_slice(), &head, &[7; 32]].concat()).unwrap();
         ends(malformed);
     }
-    let why = relay.turned_away();
-    let count = |what: &str| why.iter().filter(|why| why.contains(what)).count();
-    assert_eq!((count("has not the key"), count("does not speak"), count("malformed")), (2, 1, 2), "{why:?}");
+    // A connection ends before the relay tells of it.
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let why = relay.turned_away();
+        let count = |what: &str| why.iter().filter(|why| why.contains(what)).count();
+        if (count("has not the key"), count("does not speak"), count("malformed")) == (2, 1, 2) {
+            break;
+        }
+        assert!(Instant::now() < end && why.len() <= 5, "{why:?}");
+        sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
@@ -416,7 +424,7 @@ fn a_service_waits_at_the_relay_for_many_and_knows_them_by_their_keys() {
             });
             if round == 0 {
                 let error = call(&stranger).err().expect("nobody trusts Eve");
-                assert!(error.is_peer_fault() || matches!(error, Error::Unreachable { .. }), "{error}");
+                assert!(error.is_peer_fault(), "{error}");
             }
             assert!(told.into_iter().all(|told| told.join().unwrap() == [9]));
         }
@@ -429,7 +437,13 @@ fn a_relay_for_some_keys_says_so_to_others() {
     let [alice, bob, eve] = people();
     let relay = Running::with(Bounds::default(), &[alice.public(), bob.public()]);
     let error = meet(&options(&relay.address, &eve, alice.public())).err().expect("Eve is not served");
-    assert!(error.to_string().contains("does not serve your key"), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("does not serve your key") && said.contains(&eve.public().fingerprint()), "{said}");
+    // The key that an invitation shows is its place's, so the fault is told without one.
+    let patience = Patience { wait: Some(Duration::from_secs(20)), ..Patience::default() };
+    let place = Place::Relay(relay.address.clone());
+    let error = invite(&place, &eve, "", &patience, |_| ()).expect_err("no invitations");
+    assert!(error.to_string().contains("takes no invitations"), "{error}");
     let (a, b) =
         (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
     scope(|scope| {
@@ -480,13 +494,14 @@ fn what_is_no_relay_and_keys_that_are_none_are_said_at_once() {
         let _ = stream.read(&mut [0; 1024]);
     });
     let error = meet(&options(&address, &alice, bob.public())).err().expect("no relay");
-    assert!(error.to_string().contains("no relay answers there"), "{error}");
+    assert!(matches!(error, Error::NotRelay { .. }), "{error}");
     let mut plain = options(&address, &alice, bob.public());
     plain.protection = Protection::Plaintext;
     assert!(matches!(meet(&plain), Err(Error::Usage(_))));
     let mut soon = options("127.0.0.1:1", &alice, bob.public());
     soon.limits.connect = Duration::from_secs(1);
-    assert!(matches!(meet(&soon), Err(Error::Unreachable { .. })));
+    let error = meet(&soon).err().expect("nobody listens there");
+    assert!(matches!(&error, Error::NoRelay { after, .. } if *after < Duration::from_secs(3)), "{error}");
 }
 
 #[test]
@@ -590,4 +605,122 @@ fn who_greets_at_a_port_and_leaves_has_guessed_nothing() {
     let joined = join(&place, &code.parse().unwrap(), &bob, "", &patience).unwrap();
     assert_eq!(joined.key, alice.public());
     assert_eq!(invited.join().unwrap().unwrap().key, bob.public());
+}
+
+/// An observer, and what it has heard.
+fn heard() -> (Observer, Arc<Mutex<Vec<Waited>>>) {
+    let heard = Arc::<Mutex<Vec<Waited>>>::default();
+    let told = heard.clone();
+    (Observer::new(move |event| told.lock().unwrap().push(event.clone())), heard)
+}
+
+/// Waits until an observer has heard this.
+fn hears(heard: &Mutex<Vec<Waited>>, found: impl Fn(&Waited) -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !heard.lock().unwrap().iter().any(&found) {
+        assert!(Instant::now() < end, "{:?}", heard.lock().unwrap());
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_side_that_waits_at_a_relay_is_told_so_at_once_and_why_it_cannot() {
+    let relay = Running::new();
+    let [alice, bob] = people();
+    let (observer, events) = heard();
+    let mut waiting = options(&relay.address, &alice, bob.public());
+    (waiting.observer, waiting.cancel) = (observer, Cancel::armed());
+    let cancel = waiting.cancel.clone();
+    let waits = spawn(move || meet(&waiting).err());
+    let place = format!("the relay {}", relay.address);
+    let is_waiting = |event: &Waited| matches!(event, Waited::Waiting { address, obstacle: None, .. } if *address == place);
+    hears(&events, is_waiting);
+    // It goes on being told.
+    let first = events.lock().unwrap().len();
+    let end = Instant::now() + Duration::from_secs(20);
+    while events.lock().unwrap().len() == first {
+        assert!(Instant::now() < end);
+        sleep(Duration::from_millis(50));
+    }
+    cancel.cancel();
+    assert!(matches!(waits.join().unwrap(), Some(Error::Cancelled)));
+    let (observer, events) = heard();
+    let mut nowhere = options("127.0.0.1:1", &alice, bob.public());
+    (nowhere.observer, nowhere.limits.connect) = (observer, Duration::from_secs(1));
+    assert!(matches!(meet(&nowhere), Err(Error::NoRelay { .. })));
+    let why = |event: &Waited| matches!(event, Waited::Waiting { obstacle: Some(why), .. } if why.contains("no relay answers at 127.0.0.1:1"));
+    hears(&events, why);
+}
+
+#[test]
+fn a_code_that_nobody_has_or_nobody_typed_is_said_with_its_number() {
+    let relay = Running::new();
+    let [alice, bob] = people();
+    let place = Place::Relay(relay.address.clone());
+    let (observer, events) = heard();
+    let patience = Patience { wait: Some(Duration::from_secs(1)), observer, ..Patience::default() };
+    let code = "999-walnut-harbour".parse().unwrap();
+    let error = join(&place, &code, &bob, "", &patience).expect_err("nobody invited");
+    assert!(matches!(&error, Error::NoInvitation { number: 999, .. }), "{error}");
+    hears(&events, |event| matches!(event, Waited::Waiting { proof, .. } if proof.contains("999")));
+    let error = invite(&place, &alice, "", &patience, |_| ()).expect_err("nobody typed it");
+    assert!(matches!(&error, Error::NobodyJoined { .. }), "{error}");
+}
+
+#[test]
+fn a_dead_relay_is_given_up_as_soon_by_both_sides_of_an_invitation() {
+    let [alice, bob] = people();
+    let place = Place::Relay("127.0.0.1:1".to_owned());
+    let patience = Patience { wait: Some(Duration::from_secs(60)), ..Patience::default() };
+    let code = "7-walnut-harbour".parse().unwrap();
+    scope(|scope| {
+        let invited = scope.spawn(|| invite(&place, &alice, "", &patience, |_| ()).expect_err("no relay"));
+        let joined = join(&place, &code, &bob, "", &patience).expect_err("no relay");
+        for error in [invited.join().unwrap(), joined] {
+            let Error::NoRelay { after, .. } = &error else { panic!("{error}") };
+            assert!((Duration::from_secs(3)..Duration::from_secs(15)).contains(after), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_service_is_told_when_its_relay_is_lost_and_found_again() {
+    let [service, client] = people();
+    let relay = Running::new();
+    let address = relay.address.clone();
+    let (observer, events) = heard();
+    let mut serving = options(&address, &service, client.public());
+    serving.observer = observer;
+    let _listener = Listener::at_relay(&serving).unwrap();
+    hears(&events, |event| matches!(event, Waited::Relay { lost: None, .. }));
+    drop(relay);
+    hears(
+        &events,
+        |event| matches!(event, Waited::Relay { lost: Some(why), .. } if why.contains("no relay")),
+    );
+    let told = events.lock().unwrap().len();
+    let again = Cancel::armed();
+    let end = Instant::now() + Duration::from_secs(10);
+    let relay = loop {
+        match Relay::bind(&address, Bounds::default(), &[], again.clone(), |_| ()) {
+            Ok(relay) => break relay,
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        sleep(Duration::from_millis(50));
+    };
+    spawn(move || relay.serve().unwrap());
+    let end = Instant::now() + Duration::from_secs(20);
+    while events.lock().unwrap().len() == told {
+        assert!(Instant::now() < end);
+        sleep(Duration::from_millis(50));
+    }
+    let events = events.lock().unwrap();
+    // Four calls were lost, which is told once.
+    let lost = events.iter().filter(|event| matches!(event, Waited::Relay { lost: Some(_), .. })).count();
+    assert_eq!(
+        (lost, matches!(events.last(), Some(Waited::Relay { lost: None, .. }))),
+        (1, true),
+        "{events:?}"
+    );
+    again.cancel();
 }

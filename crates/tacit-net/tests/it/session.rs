@@ -157,7 +157,7 @@ fn meet(bytes: &[u8], leave: bool) -> (Error, Error) {
 fn in_vain(error: &Error, what: &str) {
     assert!(matches!(error, Error::NoPeer { .. }) && error.is_peer_fault(), "{error}");
     let text = error.to_string();
-    assert!(text.contains("1 others called: 1 times") && text.contains(what), "{text}");
+    assert!(text.contains("1 other called: once") && text.contains(what), "{text}");
     assert_eq!(text.lines().count(), 1);
 }
 

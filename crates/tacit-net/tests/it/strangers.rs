@@ -296,7 +296,7 @@ fn a_greeting_that_drips_in_is_cut_off_at_its_deadline() {
             };
             assert!(closed < Duration::from_secs(2), "closed after {closed:?}");
             let error = alice.join().unwrap().to_string();
-            assert!(error.contains("1 others called: 1 times"), "{error}");
+            assert!(error.contains("1 other called: once"), "{error}");
         });
     }
 }
@@ -489,7 +489,7 @@ fn a_listener_that_waited_in_vain_says_who_called() {
     assert!(waited >= Duration::from_millis(2900) && waited < Duration::from_secs(6), "{waited:?}");
     let text = error.to_string();
     assert!(matches!(error, Error::NoPeer { .. }), "{text}");
-    for words in ["2 times another key, ", "1 times no Tacit: \"GET", "it left before"] {
+    for words in ["2 times another key, ", "once not Tacit: \"GET", "it left before"] {
         assert!(text.contains(words), "`{words}` is missing in: {text}");
     }
 }

@@ -56,7 +56,7 @@ fn refused(first: Protection, second: Protection) -> (Error, Error) {
         let (other, elapsed) = other.join().unwrap();
         assert!(elapsed < Duration::from_millis(1400), "the connector waited {elapsed:?}: {other}");
         assert!(matches!(mine, Error::NoPeer { .. }) && mine.is_peer_fault(), "{mine}");
-        assert!(mine.to_string().contains("1 others called: 1 times "), "{mine}");
+        assert!(mine.to_string().contains("1 other called: once "), "{mine}");
         (mine, other)
     })
 }

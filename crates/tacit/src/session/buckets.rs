@@ -113,5 +113,15 @@ fn is_cut(error: &Error) -> bool {
 /// Whether the peer was not there at all.
 fn is_absence(error: &Error) -> bool {
     use tacit_net::Error as Net;
-    matches!(error, Error::Net(Net::Unreachable { .. } | Net::NoPeer { .. } | Net::Unresolved { .. }))
+    matches!(
+        error,
+        Error::Net(
+            Net::Unreachable { .. }
+                | Net::NoPeer { .. }
+                | Net::Unresolved { .. }
+                | Net::NoRelay { .. }
+                | Net::TurnedAway { .. }
+                | Net::NobodyMet { .. }
+        )
+    )
 }

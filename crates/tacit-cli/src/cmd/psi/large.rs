@@ -7,6 +7,7 @@ use crate::cli::output::{Output, name};
 use crate::cli::results::Put;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::data::place;
 use tacit::data::table::{Pass, Source};
 use tacit::job::Ran;
@@ -148,8 +149,10 @@ fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Re
         "disk_bytes": bytes, "folder": disk.folder, "memory": disk.memory,
     });
     let text = format!(
-        "{} rows, at most {keys} keys: {buckets} buckets; up to {} MB in {}, sealed, and gone at the end",
-        pass.rows,
+        "{}, at most {}: {}; up to {} MB in {}, sealed, and gone at the end",
+        counted(pass.rows, "row"),
+        counted(keys, "key"),
+        counted(buckets, "bucket"),
         bytes.div_ceil(1_000_000),
         name(disk.folder)
     );

@@ -134,6 +134,9 @@ pub struct Bucketed {
     pub tested: Option<Tested>,
 }
 
+/// What a run on disk says of its sets.
+pub(crate) const ON_DISK: &str = "in buckets on disk";
+
 impl Job {
     /// Intersects the keys that `keys` tells one after the other, one a row or none, duplicates among them,
     /// with the peer's, which may be as many as `most_peer_keys`: rows are revealed, by VOLE-PSI. Both sides
@@ -160,7 +163,7 @@ impl Job {
     /// What both sides of a run in buckets must agree on.
     pub fn agreement_in_buckets(&self, base: &dyn BaseOt, disk: &Disk<'_>) -> Agreement {
         let resume = if disk.resume.is_some() { "given" } else { "not given" };
-        self.agreement(base).with("sets", "in buckets on disk").with("resume", resume)
+        self.agreement(base).with("sets", ON_DISK).with("resume", resume)
     }
 
     /// The fewest buckets with which a run with so many keys keeps to the memory, and no fewer than were

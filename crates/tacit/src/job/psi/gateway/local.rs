@@ -5,11 +5,12 @@ use super::state::{State, folder_of};
 use super::words::{Asked, Reply, Request, Terms, hear, refuse, take, turned_away};
 use super::{House, lock, peer, serve_aside};
 use crate::{Error, Result};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tacit_crypto::fence::fenced;
+use tacit_net::crowd::makes_room;
 use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Limits, Party, SessionId, relay};
 
@@ -64,11 +65,8 @@ impl Waiting {
     /// holds most of them makes room: nobody keeps others away by saying nothing.
     fn take(&mut self, from: IpAddr, stream: TcpStream) -> u64 {
         if self.callers.len() >= UNKNOWN {
-            let mut held: HashMap<IpAddr, usize> = HashMap::new();
-            self.callers.iter().for_each(|caller| *held.entry(caller.from).or_default() += 1);
-            let most = held.values().copied().max().unwrap_or(0);
-            let oldest = self.callers.iter().position(|caller| held.get(&caller.from) == Some(&most));
-            if let Some(caller) = oldest.and_then(|at| self.callers.remove(at)) {
+            let at = makes_room(self.callers.iter().map(|caller| caller.from));
+            if let Some(caller) = at.and_then(|at| self.callers.remove(at)) {
                 // One that is gone already needs no closing.
                 let _ = caller.stream.shutdown(Shutdown::Both);
             }
