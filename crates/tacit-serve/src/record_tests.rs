@@ -107,6 +107,23 @@ fn leave_with_rows(here: &Here, job: &str) {
     crate::play::run(&mut session, &part, &()).unwrap();
 }
 
+/// A client that goes once the comparison may have begun: it has signed, its charge stays, and the log says how
+/// often it did so.
+#[test]
+fn runs_that_break_off_once_they_began_are_counted_and_shown() {
+    let here = Here::start("");
+    for times in 1..=2 {
+        let (mut session, offer, mut said) = offered_in_turn(&here, "match");
+        here.accept(&mut session, &offer, 30, &mut said);
+        let job = offer.job(Side::Client, &id()).unwrap();
+        crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
+        drop(session);
+        let event = here.wait_for("broken off", times);
+        assert!(event.words.contains(&format!("so ended {times} of this peer's runs")), "{}", event.words);
+    }
+    here.end();
+}
+
 /// Runs without the last signature are counted, over restarts too, and have an end.
 #[test]
 fn a_client_that_never_signs_the_end_is_refused_for_the_day() {
@@ -287,6 +304,10 @@ fn a_chain_that_lacks_everything_is_not_whole() {
     let others = listed(foreign.clone())[0].owner;
     let error = audit::compare(party(&bobs, &[]), party(&foreign, &[keys(&others)])).unwrap_err();
     assert!(error.to_string().contains("lack it"), "{error}");
+    // Keys that name nobody in either chain compare nothing, and nothing is no success.
+    let nobody = [keys(&Identity::generate().unwrap().public())];
+    let error = audit::compare(party(&bobs, &nobody), party(&whole, &nobody)).unwrap_err().to_string();
+    assert!(error.contains("nothing was compared"), "{error}");
     // A new state under a key that follows the old one.
     let fresh = tempfile::tempdir().unwrap();
     let at = |name: &str| fresh.path().join(name);

@@ -424,3 +424,32 @@ fn too_much_to_give_is_named_on_both_sides() {
     assert!(matches!(asker, Err(Error::Disagreement { what, .. }) if what.contains("mebibyte")));
     assert!(matches!(giver, Err(Error::Usage(what)) if what.contains("mebibyte")));
 }
+
+/// What the giver announced is heard before it is taken or refused, so that a person sees it in either case.
+#[test]
+fn an_asker_hears_the_width_before_it_answers() {
+    let set = shuffled(0..4, 1);
+    let mut table = Table::new(["x"]).unwrap();
+    table.push(0, [Some(&[7; 3000][..])]).unwrap();
+    for (most, taken) in [(1000, false), (4000, true)] {
+        let heard = std::sync::Mutex::new(Vec::new());
+        let asker = |channel: &mut Channel| {
+            let told = |widths: &payload::Widths| heard.lock().unwrap().push(widths.key);
+            let bounds = Bounds { key: most, told: Some(&told), ..Bounds::default() };
+            let base = base::default();
+            let (learns, security) = (Learns::Me, Security::Malicious);
+            let options =
+                Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
+            let (prg, quiet) = (&mut Prg::from_seed(Block::new(1)), &mut |_, _, _| ());
+            let side = Side::Asks(&["x"]);
+            payload::collect_one_of(channel, prg, &set, side, &bounds, &options, 0, quiet).map(|_| ())
+        };
+        let giver = |channel: &mut Channel| {
+            party(channel, &set, Side::Gives(&table, Duplicates::First), Security::Malicious)
+        };
+        let (asker, giver) = memory::run(asker, giver);
+        assert_eq!((asker.is_ok(), giver.is_ok()), (taken, taken));
+        let heard = heard.into_inner().unwrap();
+        assert!(heard.len() == 1 && (3000..3100).contains(&heard[0]), "{heard:?}");
+    }
+}

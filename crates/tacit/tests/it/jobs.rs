@@ -224,3 +224,15 @@ fn a_pool_is_made_and_transfers_come_out_of_it() {
     let none = Job::from_source(Role::Sender, Kind::Rot, 1, &Source::Protocol, Security::Malicious);
     assert!(none.is_none());
 }
+
+/// What a service charges: against a malicious peer what a number can carry, and where the protocol promises nothing
+/// against one that deviates, every key.
+#[test]
+fn a_semi_honest_run_is_charged_with_all_that_a_deviating_peer_can_get() {
+    for (reveal, malicious) in [("rows", 235), ("count", 64)] {
+        let job =
+            |security| psi::Job { reveal: reveal.parse().unwrap(), ..psi::Job::new(Learns::Peer, security) };
+        assert_eq!(job(Security::Malicious).reveals_at_most(100_000, 100).unwrap(), malicious, "{reveal}");
+        assert_eq!(job(Security::SemiHonest).reveals_at_most(100_000, 100).unwrap(), 100_000, "{reveal}");
+    }
+}
