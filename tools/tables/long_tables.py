@@ -1,0 +1,414 @@
+#!/usr/bin/env python3
+"""Hundreds of tables, drawn by a seed and written by other people's writers, through `tacit psi`: what it writes with
+`--output`, `--output-rest` and `--output-all`, in CSV, Parquet, Arrow and Excel, is read by at least two other readers,
+and every cell compared with what the same readers find in the file that went in.
+
+    tools/tables/long_tables.py [--only WRITER] [--seed N] [--files N] [--keep FOLDER]
+
+Writers are those of `writers.py`, an old pandas in an environment of its own, and Spark. `EXCEPTIONS` lists what differs
+and why. What is not installed is said to be left out. Ends with `N passed, N failed`.
+"""
+
+import argparse
+import collections
+import importlib.util
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import unicodedata
+import warnings
+from pathlib import Path
+
+import suite
+from suite import ROOT
+
+TACIT = os.environ.get("TACIT", str(ROOT / "target/debug/tacit"))
+NEEDED = ("pyarrow", "pandas", "polars", "duckdb", "fastparquet", "openpyxl", "xlsxwriter")
+#: Files that each writer writes.
+FILES = 16
+SIZES = [0, 1, 2, 7, 7, 50, 50, 50, 300]
+LARGE = 3000
+
+#: (reader, kind of column, a word of the writer's name) -> why this reader finds something else in the file that went in.
+EXCEPTIONS = {}
+#: What a reader says where it cannot read a file at all, and why it is left out for it.
+UNREAD = {}
+
+
+class Disagreement(Exception):
+    """A cell, a name or a row that is not what it has to be; or a run that failed."""
+
+
+def normal(key):
+    return unicodedata.normalize("NFC", key).strip().casefold() if key else None
+
+
+def several(read):
+    """A reader of one file as a reader of a folder's."""
+
+    def whole(path, *more):
+        if not path.is_dir():
+            return read(path, *more)
+        parts = [part for part in sorted(path.iterdir()) if part.name[0] not in "._" and part.stat().st_size]
+        found = [read(part, *more) for part in parts]
+        return *found[0][:-1], [[cell for one in found for cell in one[-1][at]] for at in range(len(found[0][0]))]
+
+    return whole
+
+
+def loosely(read):
+    """A reader of sheets or of JSON: cells by their worth."""
+
+    def whole(path):
+        import cells
+
+        names, columns = read(path)
+        return names, ["loose"] * len(names), [[cells.loose(cell) for cell in column] for column in columns]
+
+    return whole
+
+
+def by_json(path):
+    """JSON lines by Python's reader."""
+    import decimal
+
+    rows = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        if line.strip():
+            rows.append(json.loads(line, parse_float=decimal.Decimal))
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return names, [[row.get(name) for row in rows] for name in names]
+
+
+def by_duckdb_json(path):
+    import duckdb
+
+    with duckdb.connect() as base:
+        found = base.sql(f"select * from read_ndjson_objects('{path}')").fetchall()
+    import decimal
+
+    rows = [json.loads(row[0], parse_float=decimal.Decimal) for row in found]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return names, [[row.get(name) for row in rows] for name in names]
+
+
+def as_text(read):
+    def whole(path, *more):
+        names, columns = read(path, *more)
+        return names, ["text"] * len(names), [[cell or None for cell in column] for column in columns]
+
+    return whole
+
+
+class Source:
+    """A file that went in: what each reader finds in it."""
+
+    def __init__(self, name, path, form, options, theirs):
+        self.name, self.path, self.form, self.options, self.theirs = name, path, form, options, theirs
+        self.read = {}
+        delimiter = {"tab": "\t"}.get(options[1], options[1]) if "--delimiter" in options else ","
+        for reader, function in readers(form, delimiter).items():
+            try:
+                self.read[reader] = several(function)(path)
+            except Exception as error:  # noqa: BLE001
+                if not excused(UNREAD, reader, name, str(error)):
+                    raise Disagreement(f"{reader} cannot read it: {type(error).__name__}: {str(error)[:200]}") from error
+        if len(self.read) < 2:
+            raise Disagreement(f"fewer than two readers: {list(self.read)}")
+        self.first = next(iter(self.read))
+        self.names, self.kinds, self.columns = self.read[self.first]
+        for reader, (names, _, columns) in self.read.items():
+            if list(names) != list(self.names):
+                raise Disagreement(f"{reader} has the names {names}, {self.first} {self.names}")
+            for at, column in enumerate(columns):
+                if column != self.columns[at] and not excused(EXCEPTIONS, reader, name, self.kinds[at]):
+                    raise Disagreement(f"readers differ, {reader} and {self.first}: {self.kinds[at]}"
+                                       f" {first_difference(column, self.columns[at])}")  # fmt: skip
+        keys = self.columns[list(self.names).index("k")]
+        known = {normal(key) for key in theirs}
+        self.matched = [normal(key) is not None and normal(key) in known for key in keys]
+
+    def flat(self):
+        return not {"nested"} & set(self.kinds)
+
+
+def excused(listed, reader, name, what):
+    return any(reader == who and word in name and kind in what for who, kind, word in listed)
+
+
+def first_difference(one, other):
+    for at, pair in enumerate(zip(one, other)):
+        if pair[0] != pair[1]:
+            return f"row {at}: {pair[0]!r:.200} and {pair[1]!r:.200}"
+    return f"{len(one)} and {len(other)} rows"
+
+
+def readers(form, delimiter=","):
+    import cells
+
+    return {
+        "parquet": {"pyarrow": cells.by_pyarrow, "Polars": cells.by_polars, "DuckDB": cells.by_duckdb},
+        "arrow": {"pyarrow": cells.by_pyarrow, "Polars": cells.by_polars},
+        "csv": {
+            "Python": as_text(lambda path: cells.by_csv(path, delimiter)),
+            "pyarrow": as_text(lambda path: cells.by_pyarrow_csv(path, delimiter)),
+        },
+        "xlsx": {"openpyxl": loosely(cells.by_openpyxl), "XML": loosely(cells.by_xml)},
+        "jsonl": {"Python": loosely(by_json), "DuckDB": loosely(by_duckdb_json)},
+    }[form]
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{one.getsockname()[1]}"
+
+
+def intersect(ours, theirs):
+    """Runs two sides; says what the one that gets the result says."""
+    address = free_port()
+    common = ["psi", "--insecure-plaintext", "--key", "k", "--connect-timeout", "60"]
+    peer = subprocess.Popen([TACIT, *common, "--listen", address, "--result", "peer", *map(str, theirs)],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    run = subprocess.run([TACIT, *common, "--connect", address, *map(str, ours)], check=False, capture_output=True, text=True)
+    if run.returncode:
+        peer.kill()
+    peer_error = peer.communicate(timeout=120)[1]
+    if run.returncode or peer.returncode:
+        words = [line for line in (run.stderr + peer_error).splitlines() if not line.startswith("WARNING")]
+        raise Disagreement(f"exit codes {run.returncode} and {peer.returncode}: {' '.join(words)[:400]}")
+
+
+class Expected:
+    """What an output has to hold: names, kinds and cells of the rows that belong into it."""
+
+    def __init__(self, source, rows, reader):
+        _, kinds, columns = source.read.get(reader) or source.read[source.first]
+        self.names, self.kinds = list(source.names), list(kinds)
+        self.columns = [[column[row] for row in rows] for column in columns]
+
+    def add(self, name, kind, cells):
+        self.names.append(name)
+        self.kinds.append(kind)
+        self.columns.append(cells)
+
+
+def equal(form, kind, cell, found):
+    import cells
+
+    if kind == "loose":
+        return cells.loose(cell) == cells.loose(found)
+    if kind.startswith("given "):
+        return cells.same_in_csv(kind.removeprefix("given "), cell, found)
+    if form == "csv":
+        return cells.same_in_csv(kind, cell, found)
+    if form == "xlsx":
+        return cells.same_in_a_sheet(kind, cell, found)
+    return cell == found
+
+
+def compare(source, path, form, rows, more):
+    """Every cell of an output, by every reader of its kind."""
+    import cells
+
+    delimiter = ","
+    if form == "csv" and source.form == "csv" and "--delimiter" in source.options:
+        delimiter = {"tab": "\t"}.get(source.options[1], source.options[1])
+    found = readers(form, delimiter)
+    if form == "xlsx":
+        found = {"openpyxl": cells.by_openpyxl, "XML": cells.by_xml}
+    for reader, read in found.items():
+        if source.form == form and reader not in source.read:
+            continue
+        try:
+            answer = read(path)
+        except Exception as error:
+            raise Disagreement(f"{path.name}: {reader} cannot read what was written: {error!s:.300}") from error
+        wanted = Expected(source, rows, reader if source.form == form else source.first)
+        for one in more:
+            wanted.add(*one)
+        names, columns = list(answer[0]), answer[-1]
+        if names != wanted.names:
+            raise Disagreement(f"{path.name}, {reader}: names {names}, not {wanted.names}")
+        for name, kind, column, cells_wanted in zip(names, wanted.kinds, columns, wanted.columns):
+            if len(column) != len(cells_wanted):
+                raise Disagreement(f"{path.name}, {reader}: {len(column)} rows, not {len(cells_wanted)}")
+            for row, (cell, one) in enumerate(zip(cells_wanted, column)):
+                if not equal(form, kind, cell, one):
+                    raise Disagreement(f"{path.name}, {reader}: column {name!r} ({kind}), row {row}: "
+                                       f"{one!r:.200}, not {cell!r:.200}")  # fmt: skip
+
+
+def types_stay(source, path, form):
+    """From Parquet to Parquet, and from Arrow to Arrow, a column keeps its type."""
+    import pyarrow.parquet as pq
+    from pyarrow import ipc
+
+    if source.path.is_dir():
+        return
+    if form == source.form == "parquet":
+        before, after = pq.ParquetFile(source.path).schema, pq.ParquetFile(path).schema
+        for at in range(len(before)):
+            one, two = before.column(at), after.column(at)
+            said = [(c.path, c.physical_type if c.physical_type != "INT96" else "INT64", c.length) for c in (one, two)]
+            if said[0] != said[1] or (one.physical_type != "INT96" and str(one.logical_type) != str(two.logical_type)):
+                raise Disagreement(f"{path.name}: the type {one} became {two}")
+    elif form == source.form == "arrow":
+        schemas = []
+        for file in (source.path, path):
+            try:
+                schemas.append(ipc.open_file(file).schema)
+            except Exception:  # noqa: BLE001
+                schemas.append(ipc.open_stream(file).schema)
+        for one, two in zip(*schemas):
+            if one.type != two.type:
+                raise Disagreement(f"{path.name}: the type {one.type} became {two.type}")
+
+
+def given(source, rng, folder):
+    """The peer's table, with columns that it gives: (its options, ours, what is to be found in the rows)."""
+    import drawn
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import writers
+
+    import cells
+
+    # Cells that are shown have one line.
+    one_line = {name: lambda text: "\n" not in text and "\r" not in text for name in ("text", "large_text")}
+    keys = [key for key in dict.fromkeys(map(normal, source.theirs)) if key]
+    chosen = rng.sample(writers.without(writers.FLAT, "time_us", "time_ms"), 3)
+    columns = {f"g{at}": drawn.column(rng, {**drawn.kinds(), **drawn.single_kind()}[name], len(keys), 0.2, one_line.get(name))
+               for at, name in enumerate(chosen)}  # fmt: skip
+    table = pa.table({"k": pa.array(keys, pa.string()), **columns})
+    path = folder / "peer.parquet"
+    pq.write_table(table, path, row_group_size=10)
+    _, kinds, found = cells.of_table(table)
+    row_of = {key: at for at, key in enumerate(keys)}
+    ours = source.columns[list(source.names).index("k")]
+    more = []
+    for at in range(3):
+        name = f"peer_g{at}"
+        values = [found[at + 1][row_of[normal(key)]] if normal(key) in row_of else None for key in ours]
+        more.append((name, f"given {kinds[at + 1]}", values))
+    return ["--input", path, "--reveal", "payload", "--give", ",".join(columns)], ["--reveal", "payload"], more
+
+
+def through(source, rng, folder):
+    """One file through three outputs, and what comes out against what went in."""
+    forms = ["parquet", "arrow"] if not source.flat() else ["csv", "parquet", "arrow", "xlsx"]
+    forms = (rng.sample(forms, len(forms)) * 2)[:3]
+    outputs = {option: folder / f"{option.strip('-')}.{form}" for option, form in
+               zip(("--output", "--output-rest", "--output-all"), forms)}  # fmt: skip
+    for path in outputs.values():
+        path.unlink(missing_ok=True)
+    peer, more = ["--input", folder / "peer.csv"], []
+    ours = ["--input", source.path, *source.options]
+    if rng.random() < 0.3:
+        peer, options, more = given(source, rng, folder)
+        ours += options
+    else:
+        import csv
+
+        with open(folder / "peer.csv", "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([["k"], *([key] for key in source.theirs)])
+    intersect([*ours, *(word for pair in outputs.items() for word in pair)], peer)
+    every = range(len(source.matched))
+    for option, path in outputs.items():
+        rows = [row for row in every if option == "--output-all" or source.matched[row] == (option == "--output")]
+        behind = [("matched", "bool", [str(source.matched[row]).lower() for row in rows])] if option == "--output-all" else []
+        if option != "--output-rest":
+            behind += [(name, kind, [cells[row] for row in rows]) for name, kind, cells in more]
+        compare(source, path, path.suffix[1:], rows, behind)
+        types_stay(source, path, path.suffix[1:])
+    return [path.suffix[1:] for path in outputs.values()]
+
+
+class Tally:
+    """What passed and what failed, by writer."""
+
+    def __init__(self):
+        self.passed, self.failed, self.cells = collections.Counter(), collections.Counter(), 0
+
+    def one(self, name, seed, make, folder):
+        """Makes a file and takes it through; a disagreement is printed with what draws the file again."""
+        rng = random.Random(f"{name} {seed}")
+        try:
+            source = make(rng)
+            through(source, rng, folder)
+            self.passed[name] += 1
+            self.cells += sum(map(len, source.columns))
+        except Disagreement as error:
+            self.failed[name] += 1
+            print(f"FAILED --only '{name}' --seed {seed}: {error}", flush=True)
+        except Exception:  # noqa: BLE001
+            self.failed[name] += 1
+            print(f"FAILED --only '{name}' --seed {seed}: {traceback.format_exc()[-700:]}", flush=True)
+
+
+def drawn_table(rng, kinds, only, seed):
+    """A table with some of the kinds, each of them in some seed."""
+    import drawn
+
+    rows = LARGE if seed == 7 else rng.choice(SIZES)
+    count = rng.randint(1, 6)
+    chosen = [kinds[(seed * 5 + at) % len(kinds)] for at in range(count)]
+    return drawn.table(rng, rows, chosen, only)
+
+
+def drawn_source(name, seed, rng, folder):
+    import writers
+
+    form, write, kinds, only = writers.WRITERS[name]
+    table, theirs = drawn_table(rng, kinds, only, seed)
+    if form in ("jsonl", "xlsx") and table.num_rows == 0:
+        table, theirs = drawn_table(random.Random(seed), kinds, only, 7)
+    path = folder / f"in.{form}"
+    path.unlink(missing_ok=True)
+    return Source(name, path, form, write(table, rng, path), theirs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--files", type=int, default=FILES)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
+    if missing and suite.VENV.exists() and Path(sys.prefix) != suite.VENV.parent.parent:
+        os.execv(suite.VENV, [str(suite.VENV), *sys.argv])
+    if missing:
+        print(f"note: tables by other writers are left out: {', '.join(missing)} not installed")
+        print("0 passed, 0 failed")
+        return 0
+    import writers
+
+    warnings.simplefilter("ignore")
+    begin, tally = time.monotonic(), Tally()
+    with tempfile.TemporaryDirectory() as name:
+        folder = options.keep or Path(name)
+        folder.mkdir(exist_ok=True)
+        seeds = range(options.files) if options.seed is None else [options.seed]
+        for writer in writers.WRITERS:
+            if options.only not in writer:
+                continue
+            start = time.monotonic()
+            for seed in seeds:
+                tally.one(writer, seed, lambda rng: drawn_source(writer, seed, rng, folder), folder)  # noqa: B023
+            print(f"{writer}: {tally.passed[writer]} passed, {tally.failed[writer]} failed "
+                  f"({time.monotonic() - start:.0f} s)", flush=True)  # fmt: skip
+    passed, failed = tally.passed.total(), tally.failed.total()
+    print(f"{tally.cells} cells went in, each out three times ({time.monotonic() - begin:.0f} s)")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
