@@ -30,7 +30,7 @@ def _real(rng):
 
 
 def _decimal(rng, precision, scale):
-    digits = rng.choice([0, 1, -1, 10**precision - 1, 1 - 10**precision, 10**scale, rng.randrange(10**precision)])
+    digits = rng.choice([0, 1, -1, 10**precision - 1, 1 - 10**precision, 10 ** min(scale, precision - 1), rng.randrange(10**precision)])
     return decimal.Decimal(digits).scaleb(-scale, decimal.Context(prec=100))
 
 
@@ -173,7 +173,7 @@ def table(rng, rows, names_of_kinds, only=None):
     for at, name in enumerate(names_of_kinds):
         header = f"{name}{at}" if rng.random() < 0.7 else f"{rng.choice(NAMES)}{at}"
         nulls = rng.choice([0, 0.1, 0.5, 1 if rows and name != "category" else 0.1])
-        columns[header] = column(rng, every[name], rows, nulls, only and only.get(name))
+        columns[header] = column(rng, every[name], rows, nulls, (only or {}).get(name))
     items = list(columns.items())
     items.insert(rng.randint(0, len(items)), ("k", pa.array(ours, pa.string())))
     return pa.table(dict(items)), theirs

@@ -1,7 +1,7 @@
 """Other people's writers: each writes a table of Arrow's in one of its own ways, drawn from a seed.
 
 A writer has a name, the kind of file that comes of it, and what it cannot take. `write` returns the options by which
-`tacit` reads the file.
+`tacit` reads the file. Brotli is not among the codecs: `tacit` says that it does not read it.
 """
 
 import csv
@@ -23,12 +23,13 @@ def without(names, *left_out):
 def pyarrow_parquet(table, rng, path):
     import pyarrow.parquet as pq
 
+    nanos = any("timestamp[ns" in str(field.type) for field in table.schema)
     pq.write_table(
         table,
         path,
-        version=rng.choice(["1.0", "2.4", "2.6"]),
+        version="2.6" if nanos else rng.choice(["1.0", "2.4", "2.6"]),
         data_page_version=rng.choice(["1.0", "2.0"]),
-        compression=rng.choice(["none", "snappy", "gzip", "zstd", "lz4", "brotli"]),
+        compression=rng.choice(["none", "snappy", "gzip", "zstd", "lz4"]),
         row_group_size=rng.choice([1, 7, 100, 10**6]) if table.num_rows < 500 else 1000,
         use_dictionary=rng.random() < 0.7,
         store_schema=rng.random() < 0.5,
@@ -64,7 +65,7 @@ def polars_parquet(table, rng, path):
 
     pl.from_arrow(table).write_parquet(
         path,
-        compression=rng.choice(["uncompressed", "snappy", "gzip", "zstd", "lz4", "brotli"]),
+        compression=rng.choice(["uncompressed", "snappy", "gzip", "zstd", "lz4"]),
         row_group_size=rng.choice([None, 5, 100]) if table.num_rows < 500 else None,
         statistics=rng.random() < 0.5,
     )
@@ -85,8 +86,9 @@ def polars_arrow(table, rng, path):
 def duckdb_parquet(table, rng, path):
     import duckdb
 
-    codec = rng.choice(["uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4_raw"])
-    version = rng.choice(["V1", "V2"])
+    codec = rng.choice(["uncompressed", "snappy", "gzip", "zstd", "lz4_raw"])
+    # Its version 2 has differences of whole numbers that are wider than the numbers, which most readers refuse.
+    version = "V1" if any("int" in str(field.type) for field in table.schema) else rng.choice(["V1", "V2"])
     with duckdb.connect() as base:
         base.execute("set timezone = 'UTC'")
         base.register("drawn", table)
@@ -295,7 +297,7 @@ def finite(number):
 SHEET = {"text": no_control, "category": no_control, "day": sheet_day, "moment_us": sheet_moment,
          "float": lambda number: finite(number) and (number == 0 or 1e-290 < abs(number) < 1e290),
          "int64": lambda number: abs(number) < 10**15}  # fmt: skip
-NANOS = {"moment_us": lambda micros: drawn.NANOS[0] < micros // 10**6 < drawn.NANOS[1]}
+NANOS = {"day64": lambda day: 1700 < day.year < 2200, "moment_us": lambda micros: drawn.NANOS[0] < micros // 10**6 < drawn.NANOS[1]}
 # A CSV writer that leaves a carriage return without quotes splits its own row.
 SHEET_KINDS = ["text", "bool", "float", "day", "moment_us", "int8", "int32", "int64", "uint16"]
 JSON_KINDS = ["text", "bool", "int64", "int32", "uint64", "float"]
