@@ -3,6 +3,7 @@
 import csv
 import datetime
 import decimal
+import gzip
 import io
 import json
 import os
@@ -130,7 +131,8 @@ def delimiter_of(path):
 
 
 def by_csv(path, delimiter=","):
-    text = path.read_bytes().decode("utf-8-sig")
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     rows = [row for row in rows if row]
     return rows[0], [list(column) for column in zip(*rows[1:])] or [[] for _ in rows[0]]
