@@ -9,7 +9,18 @@ TEXTS = [
     "a|b", "a\tb", 'say "hi"', '"', '""', "'", "it's", "\\", "\\N", "a\nb", "a\r\nb", "\r", "\n", "é", "e\u0301",
     "ß", "Ｗ", "日本語", "שלום", "👩‍👩‍👧", "\u00a0", "\u200b", "\ufeff", "#", "2024-01-31", "1,5", "{}", "[1]", "x" * 3000,
 ]  # fmt: skip
-NAMES = ["plain", "Ünïcode", "with space", "a,b", 'say "x"', "col:on", "semi;colon", "tab\tbed", "日本", "UPPER"]
+NAMES = [
+    "plain",
+    "Ünïcode",
+    "with space",
+    "a,b",
+    'say "x"',
+    "col:on",
+    "semi;colon",
+    "tab\tbed",
+    "日本",
+    "UPPER",
+]
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "+05:30"]
 EPOCH = datetime.datetime(1970, 1, 1)
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -30,7 +41,17 @@ def _real(rng):
 
 
 def _decimal(rng, precision, scale):
-    digits = rng.choice([0, 1, -1, 10**precision - 1, 1 - 10**precision, 10 ** min(scale, precision - 1), rng.randrange(10**precision)])
+    digits = rng.choice(
+        [
+            0,
+            1,
+            -1,
+            10**precision - 1,
+            1 - 10**precision,
+            10 ** min(scale, precision - 1),
+            rng.randrange(10**precision),
+        ]
+    )
     return decimal.Decimal(digits).scaleb(-scale, decimal.Context(prec=100))
 
 
@@ -38,8 +59,7 @@ def _day(rng):
     edges = [(1, 1, 1), (1582, 10, 4), (1582, 10, 15), (1899, 12, 31), (1900, 2, 28), (1900, 3, 1), (1969, 12, 31),
              (1970, 1, 1), (2000, 2, 29), (9999, 12, 31)]  # fmt: skip
     return rng.choice(
-        [datetime.date(*edge) for edge in edges]
-        + [datetime.date.fromordinal(rng.randint(1, 3_652_059))] * 5
+        [datetime.date(*edge) for edge in edges] + [datetime.date.fromordinal(rng.randint(1, 3_652_059))] * 5
     )
 
 
@@ -47,7 +67,9 @@ def _moment(rng, unit):
     """A count of units since 1970."""
     low, high = NANOS if unit == "ns" else YEARS
     seconds = rng.choice([low, high, -1, 0, 1, -2_208_988_800, rng.randint(low, high), rng.randint(0, 2**31)])
-    return seconds * UNITS[unit] + rng.choice([0, 1, UNITS[unit] - 1, rng.randrange(UNITS[unit])]) * (unit != "s")
+    return seconds * UNITS[unit] + rng.choice([0, 1, UNITS[unit] - 1, rng.randrange(UNITS[unit])]) * (
+        unit != "s"
+    )
 
 
 def _text(rng):
@@ -152,7 +174,7 @@ def column(rng, kind, rows, nulls, only=None):
 
 def keys(rng, rows):
     """Keys, a few of them twice, a few none: (texts, texts that the peer has)."""
-    shapes = ['K{}', 'k{}, "q"', "ключ {}", "é{}@x.org", "line\nend {}", "{}'s", "00{}", "日本{}"]
+    shapes = ["K{}", 'k{}, "q"', "ключ {}", "é{}@x.org", "line\nend {}", "{}'s", "00{}", "日本{}"]
     ours = [rng.choice(shapes).format(at) for at in range(rows)]
     theirs = [key for key in ours if rng.random() < 0.5] + [f"other {at}" for at in range(3)]
     for at in range(rows):

@@ -40,18 +40,25 @@ FAITHFUL = ("pyarrow: Parquet", "pyarrow: Parquet, nested", "pyarrow: Arrow", "p
             "Polars: Parquet, nested", "Polars: Arrow", "DuckDB: Parquet")  # fmt: skip
 #: (reader, kind of column, a word of the writer's name) -> why this reader finds something else in the file that went in.
 EXCEPTIONS = {
-    ("Polars", "moment", "96 bits"): "Polars reads 96 bits as nanoseconds, and turns the years that those lack into others",
-    ("DuckDB", "moment", "96 bits"): "",
+    (
+        "Polars",
+        "moment",
+        "96 bits",
+    ): "Polars reads 96 bits as nanoseconds, and turns the years that those lack into others",
 }
-#: What a reader says where it cannot read a file at all, and why it is left out for it.
+#: (reader, a word of what it says, a word of the writer's name) -> why it cannot read the file.
 UNREAD = {
     ("pyarrow", "delta bit width", "DuckDB"): "pyarrow refuses DuckDB's differences of short whole numbers",
     ("pyarrow", "values=null", "Feather"): "pyarrow has no dictionary of nothing",
-    ("Polars", "values=null", "Feather"): "pyarrow has no dictionary of nothing",
     ("Polars", "dictionary key", "Feather"): "Polars refuses the place -1 under a null of a dictionary",
-    ("Polars", "", "fastparquet"): "",
-    ("pyarrow", "", "fastparquet"): "",
-    ("DuckDB", "", "fastparquet"): "",
+}
+#: (reader, a word of the writer's name) -> why the reader is not asked.
+UNASKED = {
+    (
+        "pyarrow",
+        "pandas 1.5: spark",
+    ): "before 1970 the old pyarrow writes a negative time of day into 96 bits, which the new"
+    " one, told to read microseconds, takes for the years 2484 to 2554; Polars, DuckDB and Spark read what was meant",
 }
 
 
@@ -71,7 +78,9 @@ def several(read):
             return read(path, *more)
         parts = [part for part in sorted(path.iterdir()) if part.name[0] not in "._" and part.stat().st_size]
         found = [read(part, *more) for part in parts]
-        return *found[0][:-1], [[cell for one in found for cell in one[-1][at]] for at in range(len(found[0][0]))]
+        return *found[0][:-1], [
+            [cell for one in found for cell in one[-1][at]] for at in range(len(found[0][0]))
+        ]
 
     return whole
 
@@ -127,11 +136,15 @@ class Source:
         self.name, self.path, self.form, self.options, self.theirs = name, path, form, options, theirs
         self.read, self.left_out = {}, []
         for reader, function in readers(form, delimiter_of(options)).items():
+            if any(reader == who and word in name for who, word in UNASKED):
+                continue
             try:
                 self.read[reader] = several(function)(path)
             except Exception as error:  # noqa: BLE001
                 if not excused(UNREAD, reader, name, str(error)):
-                    raise Disagreement(f"{reader} cannot read it: {type(error).__name__}: {str(error)[:200]}") from error
+                    raise Disagreement(
+                        f"{reader} cannot read it: {type(error).__name__}: {str(error)[:200]}"
+                    ) from error
                 self.left_out.append(f"{reader} cannot read a file of {name}")
         if drawn:
             self.read["as drawn"] = drawn
@@ -208,7 +221,9 @@ def intersect(ours, theirs):
     common = ["psi", "--insecure-plaintext", "--key", "k", "--connect-timeout", "60"]
     peer = subprocess.Popen([TACIT, *common, "--listen", address, "--result", "peer", *map(str, theirs)],
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
-    run = subprocess.run([TACIT, *common, "--connect", address, *map(str, ours)], check=False, capture_output=True, text=True)
+    run = subprocess.run(
+        [TACIT, *common, "--connect", address, *map(str, ours)], check=False, capture_output=True, text=True
+    )
     if run.returncode:
         peer.kill()
     peer_error = peer.communicate(timeout=120)[1]
@@ -229,7 +244,6 @@ class Expected:
         self.names.append(name)
         self.kinds.append(kind)
         self.columns.append(cells)
-
 
     def leave_out_empty_rows(self):
         """What readers of workbooks do."""
@@ -264,7 +278,9 @@ def compare(source, path, form, rows, more):
         try:
             answer = read(path)
         except Exception as error:
-            raise Disagreement(f"{path.name}: {reader} cannot read what was written: {error!s:.300}") from error
+            raise Disagreement(
+                f"{path.name}: {reader} cannot read what was written: {error!s:.300}"
+            ) from error
         wanted = Expected(source, rows, reader if source.form == form else None)
         for one in more:
             wanted.add(*one)
@@ -294,11 +310,16 @@ def types_stay(source, path, form):
         before, after = pq.ParquetFile(source.path).schema, pq.ParquetFile(path).schema
         for at in range(len(before)):
             one, two = before.column(at), after.column(at)
-            said = [(c.path, c.physical_type if c.physical_type != "INT96" else "INT64", c.length) for c in (one, two)]
+            said = [
+                (c.path, c.physical_type if c.physical_type != "INT96" else "INT64", c.length)
+                for c in (one, two)
+            ]
             if "Decimal" in str(one.logical_type) and str(one.logical_type) == str(two.logical_type):
                 # A decimal of few digits that was stored in bytes is stored as a whole number.
                 continue
-            if said[0] != said[1] or (one.physical_type != "INT96" and str(one.logical_type) != str(two.logical_type)):
+            if said[0] != said[1] or (
+                one.physical_type != "INT96" and str(one.logical_type) != str(two.logical_type)
+            ):
                 raise Disagreement(f"{path.name}: the type {one} became {two}")
     elif form == source.form == "arrow":
         schemas = []
@@ -335,7 +356,11 @@ def given(source, rng, folder):
     for at, name in enumerate(columns):
         values = [found[at + 1][row_of[normal(key)]] if normal(key) in row_of else None for key in ours]
         more.append((name, f"given {kinds[at + 1]}", values))
-    return ["--input", path, "--reveal", "payload", "--give", ",".join(columns)], ["--reveal", "payload:" + ",".join(columns)], more
+    return (
+        ["--input", path, "--reveal", "payload", "--give", ",".join(columns)],
+        ["--reveal", "payload:" + ",".join(columns)],
+        more,
+    )
 
 
 def through(source, rng, folder):
@@ -362,8 +387,14 @@ def through(source, rng, folder):
         # Timestamps of 96 bits are read as points in time in UTC, where no schema of Arrow's says otherwise.
         source.kinds[:] = ["zoned" if kind == "moment" else kind for kind in source.kinds]
     for option, path in outputs.items():
-        rows = [row for row in every if option == "--output-all" or source.matched[row] == (option == "--output")]
-        behind = [("matched", "bool", [str(source.matched[row]).lower() for row in rows])] if option == "--output-all" else []
+        rows = [
+            row for row in every if option == "--output-all" or source.matched[row] == (option == "--output")
+        ]
+        behind = (
+            [("matched", "bool", [str(source.matched[row]).lower() for row in rows])]
+            if option == "--output-all"
+            else []
+        )
         if option != "--output-rest":
             behind += [(name, kind, [cells[row] for row in rows]) for name, kind, cells in more]
         compare(source, path, path.suffix[1:], rows, behind)
@@ -426,7 +457,14 @@ def drawn_source(name, seed, rng, folder):
 #: A folder's parts end with what they are, as Spark names them.
 OLD = {"parquet": ("parquet", []), "spark": ("parquet", []), "version 1": ("parquet", []), "fastparquet": ("parquet", []),
        "feather": ("arrow", []), "csv": ("csv", ["--delimiter", ","]), "excel": ("xlsx", [])}  # fmt: skip
-OLD_PACKAGES = ["pandas==1.5.3", "numpy<1.25", "pyarrow==10.0.1", "fastparquet==2023.2.0", "openpyxl", "xlsxwriter<3.1"]
+OLD_PACKAGES = [
+    "pandas==1.5.3",
+    "numpy<1.25",
+    "pyarrow==10.0.1",
+    "fastparquet==2023.2.0",
+    "openpyxl",
+    "xlsxwriter<3.1",
+]
 SPARK = {"96 bits": ("parquet", []), "micros": ("parquet", []), "millis": ("parquet", []),
          "csv": ("csv", ["--delimiter", ","]), "json": ("jsonl", [])}  # fmt: skip
 
@@ -441,7 +479,13 @@ def by_old_pandas(tally, seeds, only, folder):
     if not ways:
         return
     python = ROOT / "target" / "venv-old-pandas" / "bin" / "python"
-    script = [ROOT / "scripts" / "venv.sh", python.parent.parent, sys.executable, "fastparquet", *OLD_PACKAGES]
+    script = [
+        ROOT / "scripts" / "venv.sh",
+        python.parent.parent,
+        sys.executable,
+        "fastparquet",
+        *OLD_PACKAGES,
+    ]
     subprocess.run(list(map(str, script)), check=False, capture_output=True)
     if not python.exists():
         print("note: files by pandas 1.5 are left out: the package index has no such pandas for this Python")
@@ -454,7 +498,9 @@ def by_old_pandas(tally, seeds, only, folder):
             few = writers.without(kinds, "uint64", "day64") if way in ("excel", "fastparquet") else kinds
             kept = {**writers.NANOS, **(writers.SHEET if way == "excel" else {})}
             if way == "excel":
-                kept["moment_us"] = lambda micros: writers.NANOS["moment_us"](micros) and writers.sheet_moment(micros)
+                kept["moment_us"] = lambda micros: (
+                    writers.NANOS["moment_us"](micros) and writers.sheet_moment(micros)
+                )
             table, theirs = drawn_table(rng, few, kept, seed)
             if way in ("excel", "fastparquet") and not table.num_rows:
                 table, theirs = drawn_table(rng, few, kept, 7)
@@ -507,14 +553,22 @@ def helper(command, plan, folder):
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    run = subprocess.run([*map(str, command), str(path), str(folder)], check=False, capture_output=True, text=True, env=environment)
+    run = subprocess.run(
+        [*map(str, command), str(path), str(folder)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
     if run.returncode:
         raise SystemExit(f"{command[1]} failed: {run.stderr[-1000:]}")
     return json.loads(run.stdout.splitlines()[-1])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--files", type=int, default=FILES)

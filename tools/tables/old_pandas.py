@@ -1,6 +1,6 @@
 """Run by a Python with pandas 1.5 and pyarrow 10: writes tables, which come as Arrow files, as that pandas does.
 
-    old_pandas.py PLAN        a JSON list of {"source", "target", "way"}; the answer is the list of targets that it wrote
+old_pandas.py PLAN        a JSON list of {"source", "target", "way"}; the answer is the list of targets that it wrote
 """
 
 import json
@@ -16,13 +16,17 @@ def write(frame, way, target):
         # Names as Spark wants them and timestamps of 96 bits.
         frame.to_parquet(target, engine="pyarrow", flavor="spark")
     elif way == "version 1":
-        frame.to_parquet(target, engine="pyarrow", version="1.0", coerce_timestamps="ms", allow_truncated_timestamps=True)
+        frame.to_parquet(
+            target, engine="pyarrow", version="1.0", coerce_timestamps="ms", allow_truncated_timestamps=True
+        )
     elif way == "fastparquet":
         frame.to_parquet(target, engine="fastparquet", compression=rng.choice([None, "SNAPPY", "GZIP"]))
     elif way == "feather":
         frame.to_feather(target, compression=rng.choice(["uncompressed", "lz4", "zstd"]))
     elif way == "csv":
-        frame.to_csv(target, index=False, lineterminator=rng.choice(["\n", "\r\n"]), quoting=rng.choice([0, 1]))
+        frame.to_csv(
+            target, index=False, lineterminator=rng.choice(["\n", "\r\n"]), quoting=rng.choice([0, 1])
+        )
     else:
         frame.to_excel(target, index=False, engine=rng.choice(["openpyxl", "xlsxwriter"]))
 

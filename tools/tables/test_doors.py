@@ -58,7 +58,11 @@ def ugly(form):
     texts = ["", "00123", "=1+1", "NA", None, "e\u0301", "日本", "a;b|c", "'"]
     if not plain:
         texts[2], texts[7] = 'l1\r\nl2 "q"', "\ufeff\ttab"
-    table = {"k": pa.array(keys), "n": pa.array(range(ROWS), pa.int32()), "text, with a comma": pa.array(texts)}
+    table = {
+        "k": pa.array(keys),
+        "n": pa.array(range(ROWS), pa.int32()),
+        "text, with a comma": pa.array(texts),
+    }
     if form != "jsonl":
         first = 1901 if plain else 1
         days = [datetime.date(year, 2, 28) for year in (first, 1970, 9999)] * 3
@@ -67,7 +71,9 @@ def ugly(form):
         table["at"] = pa.array(moments, pa.timestamp("us"))
     if form in ("csv", "parquet", "arrow"):
         table["large"] = pa.array([2**64 - 1, 2**53 + 1, None] * 3, pa.uint64())
-        table["d"] = pa.array([decimal.Decimal("-0.10"), None, decimal.Decimal("1.50")] * 3, pa.decimal128(38, 2))
+        table["d"] = pa.array(
+            [decimal.Decimal("-0.10"), None, decimal.Decimal("1.50")] * 3, pa.decimal128(38, 2)
+        )
         table["real"] = pa.array([float("nan"), 5e-324, -0.0] * 3)
     if form in ("parquet", "arrow"):
         table["list"] = pa.array([[1, None], [], None] * 3, pa.list_(pa.int64()))
@@ -109,7 +115,9 @@ class Doors(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.path = Path(folder.name)
         for name in ("alice", "bob"):
-            subprocess.run([TACIT, "keygen", "--out", f"{name}.key"], check=True, cwd=cls.path, capture_output=True)
+            subprocess.run(
+                [TACIT, "keygen", "--out", f"{name}.key"], check=True, cwd=cls.path, capture_output=True
+            )
         cls.theirs = [key.upper() for key in ugly("csv")["k"].to_pylist()[:4]] + ["another"]
         with open(cls.path / "peer.csv", "w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([["k"], *([key] for key in cls.theirs)])
@@ -121,7 +129,11 @@ class Doors(unittest.TestCase):
 
     def outputs(self, source):
         """Files for the three outputs, of a kind each."""
-        forms = {"csv": ("csv", "parquet", "xlsx"), "xlsx": ("xlsx", "csv", "arrow"), "jsonl": ("parquet", "csv", "xlsx")}
+        forms = {
+            "csv": ("csv", "parquet", "xlsx"),
+            "xlsx": ("xlsx", "csv", "arrow"),
+            "jsonl": ("parquet", "csv", "xlsx"),
+        }
         forms = forms.get(source.form, ("parquet", "arrow", "parquet"))
         found = {name: self.path / f"out{name}.{form}" for name, form in zip(OUTPUTS, forms)}
         for path in found.values():
@@ -132,8 +144,14 @@ class Doors(unittest.TestCase):
         every = range(len(source.matched))
         self.assertEqual(sum(source.matched), 4)
         for name, path in outputs.items():
-            rows = [row for row in every if name == "--output-all" or source.matched[row] == (name == "--output")]
-            more = [("matched", "bool", [str(source.matched[row]).lower() for row in rows])] if name == "--output-all" else []
+            rows = [
+                row for row in every if name == "--output-all" or source.matched[row] == (name == "--output")
+            ]
+            more = (
+                [("matched", "bool", [str(source.matched[row]).lower() for row in rows])]
+                if name == "--output-all"
+                else []
+            )
             compare(source, path, path.suffix[1:], rows, more)
 
     def run_both(self, listening, calling, ready=None):
@@ -142,7 +160,9 @@ class Doors(unittest.TestCase):
                                  stderr=subprocess.PIPE, text=True)  # fmt: skip
         if ready:
             self.assertIn(ready, other.stdout.readline())
-        run = subprocess.run([TACIT, *map(str, calling)], check=False, cwd=self.path, capture_output=True, text=True)
+        run = subprocess.run(
+            [TACIT, *map(str, calling)], check=False, cwd=self.path, capture_output=True, text=True
+        )
         if ready or run.returncode:
             other.terminate()
         out, err = other.communicate(timeout=120)
@@ -169,14 +189,43 @@ class Doors(unittest.TestCase):
         for source in self.sources():
             outputs, address = self.outputs(source), free_port()
             (self.path / "policy.toml").write_text(POLICY.format(address=address))
-            words = ["request", "match", "--connect", address, "--identity", "bob.key", "--peer", "alice.pub", "--yes"]
-            words += ["--input", source.path, "--key", "k", *(word for pair in outputs.items() for word in pair)]
+            words = [
+                "request",
+                "match",
+                "--connect",
+                address,
+                "--identity",
+                "bob.key",
+                "--peer",
+                "alice.pub",
+                "--yes",
+            ]
+            words += [
+                "--input",
+                source.path,
+                "--key",
+                "k",
+                *(word for pair in outputs.items() for word in pair),
+            ]
             self.run_both(["--json", "serve", "--policy", "policy.toml"], words, ready="started")
             self.compare_all(source, outputs)
 
     def test_tags(self):
-        publish = ["tags", "publish", "--input", "peer.csv", "--key", "k", "--out", "peer.tags", "--private", "peer.oprf"]
-        subprocess.run([TACIT, *publish, "--identity", "alice.key"], check=True, cwd=self.path, capture_output=True)
+        publish = [
+            "tags",
+            "publish",
+            "--input",
+            "peer.csv",
+            "--key",
+            "k",
+            "--out",
+            "peer.tags",
+            "--private",
+            "peer.oprf",
+        ]
+        subprocess.run(
+            [TACIT, *publish, "--identity", "alice.key"], check=True, cwd=self.path, capture_output=True
+        )
         for source in self.sources():
             outputs, address = self.outputs(source), free_port()
             serve = ["tags", "serve", "--listen", address, "--identity", "alice.key", "--peer", "bob.pub"]
@@ -191,7 +240,18 @@ class Doors(unittest.TestCase):
             target = self.path / "ugly.tags"
             for path in (target, self.path / "ugly.oprf"):
                 path.unlink(missing_ok=True)
-            words = ["tags", "publish", "--input", source.path, "--key", "k", "--out", target, "--private", "ugly.oprf"]
+            words = [
+                "tags",
+                "publish",
+                "--input",
+                source.path,
+                "--key",
+                "k",
+                "--out",
+                target,
+                "--private",
+                "ugly.oprf",
+            ]
             run = subprocess.run([TACIT, "--json", *map(str, words), "--identity", "alice.key"], check=False, cwd=self.path,
                                  capture_output=True, text=True)  # fmt: skip
             self.assertEqual(run.returncode, 0, run.stderr)
@@ -200,7 +260,16 @@ class Doors(unittest.TestCase):
     def test_a_batch(self):
         for source in self.sources():
             address = free_port()
-            common = ["eval", "add32", "--insecure-plaintext", "--batch", "--input", source.path, "--columns", "n"]
+            common = [
+                "eval",
+                "add32",
+                "--insecure-plaintext",
+                "--batch",
+                "--input",
+                source.path,
+                "--columns",
+                "n",
+            ]
             common += ["--format", "decimal"]
             for form in ("csv", "parquet"):
                 if form == "csv" and not source.flat():
@@ -226,7 +295,9 @@ class Doors(unittest.TestCase):
         for source in self.sources():
             address = free_port()
             settings = {"on": "k", "result": "peer", "listen": address}
-            other = threading.Thread(target=tacit.intersect, args=(str(self.path / "peer.csv"),), kwargs=settings)
+            other = threading.Thread(
+                target=tacit.intersect, args=(str(self.path / "peer.csv"),), kwargs=settings
+            )
             other.start()
             shared = tacit.intersect(str(source.path), on="k", connect=address, rest=True, all_rows=True)
             other.join()

@@ -45,7 +45,11 @@ def pyarrow_int96(table, rng, path):
     import pyarrow.parquet as pq
 
     pq.write_table(
-        table, path, use_deprecated_int96_timestamps=True, store_schema=False, row_group_size=rng.choice([3, 1000])
+        table,
+        path,
+        use_deprecated_int96_timestamps=True,
+        store_schema=False,
+        row_group_size=rng.choice([3, 1000]),
     )
     return []
 
@@ -53,10 +57,14 @@ def pyarrow_int96(table, rng, path):
 def pyarrow_arrow(table, rng, path):
     from pyarrow import ipc
 
-    options = ipc.IpcWriteOptions(compression=rng.choice([None, "lz4", "zstd"]), emit_dictionary_deltas=rng.random() < 0.5)
+    options = ipc.IpcWriteOptions(
+        compression=rng.choice([None, "lz4", "zstd"]), emit_dictionary_deltas=rng.random() < 0.5
+    )
     start = ipc.new_stream if rng.random() < 0.4 else ipc.new_file
     with start(path, table.schema, options=options) as writer:
-        writer.write_table(table, max_chunksize=rng.choice([1, 7, 100, 10**6]) if table.num_rows < 500 else 1000)
+        writer.write_table(
+            table, max_chunksize=rng.choice([1, 7, 100, 10**6]) if table.num_rows < 500 else 1000
+        )
     return []
 
 
@@ -98,7 +106,9 @@ def duckdb_parquet(table, rng, path):
 
 def pandas_parquet(table, rng, path):
     frame = table.to_pandas(types_mapper=arrow_types() if rng.random() < 0.5 else None)
-    frame.to_parquet(path, compression=rng.choice([None, "snappy", "gzip", "zstd"]), index=rng.choice([None, False, True]))
+    frame.to_parquet(
+        path, compression=rng.choice([None, "snappy", "gzip", "zstd"]), index=rng.choice([None, False, True])
+    )
     return []
 
 
@@ -140,7 +150,11 @@ def pandas_csv(table, rng, path):
     delimiter = rng.choice([",", ";", "\t", "|"])
     ending = rng.choice(["\n", "\r\n"])
     table.to_pandas().to_csv(
-        path, index=False, sep=delimiter, lineterminator=ending, quoting=rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+        path,
+        index=False,
+        sep=delimiter,
+        lineterminator=ending,
+        quoting=rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
     )
     return sign(delimiter)
 
@@ -197,7 +211,9 @@ def python_csv(table, rng, path):
 
 
 def pandas_json(table, rng, path):
-    table.to_pandas().to_json(path, orient="records", lines=True, force_ascii=rng.random() < 0.5, date_format="iso")
+    table.to_pandas().to_json(
+        path, orient="records", lines=True, force_ascii=rng.random() < 0.5, date_format="iso"
+    )
     return []
 
 
@@ -264,7 +280,9 @@ def xlsxwriter_xlsx(table, rng, path):
         for at, row in enumerate(of_sheets(table)):
             for place, value in enumerate(row):
                 if isinstance(value, datetime.date):
-                    sheet.write_datetime(at, place, value, moment if isinstance(value, datetime.datetime) else day)
+                    sheet.write_datetime(
+                        at, place, value, moment if isinstance(value, datetime.datetime) else day
+                    )
                 elif isinstance(value, str):
                     sheet.write_string(at, place, value)
                 elif value is not None:
@@ -297,8 +315,14 @@ def finite(number):
 SHEET = {"text": no_control, "category": no_control, "day": sheet_day, "moment_us": sheet_moment,
          "float": lambda number: finite(number) and (number == 0 or 1e-290 < abs(number) < 1e290),
          "int64": lambda number: abs(number) < 10**15}  # fmt: skip
-NANOS = {"day64": lambda day: 1700 < day.year < 2200, "moment_us": lambda micros: drawn.NANOS[0] < micros // 10**6 < drawn.NANOS[1]}
-# A CSV writer that leaves a carriage return without quotes splits its own row.
+NANOS = {"day64": lambda day: 1700 < day.year < 2200}
+for _unit, _count in drawn.UNITS.items():
+    for _kind in ("moment", "zoned"):
+        NANOS[f"{_kind}_{_unit}"] = lambda count, unit=_count: (
+            drawn.NANOS[0] + 90_000 < count // unit < drawn.NANOS[1] - 90_000
+        )
+# Python's writer of CSV leaves a carriage return without quotes where lines end otherwise, and so splits its own row.
+RETURN = dict.fromkeys(("text", "large_text"), lambda text: "\r" not in text)
 SHEET_KINDS = ["text", "bool", "float", "day", "moment_us", "int8", "int32", "int64", "uint16"]
 JSON_KINDS = ["text", "bool", "int64", "int32", "uint64", "float"]
 TWO_READERS = without(FLAT, "day64")
@@ -315,13 +339,13 @@ WRITERS = {
     "Polars: Arrow": ("arrow", polars_arrow, without([*NESTED, *FLAT], "map"), {}),
     "DuckDB: Parquet": ("parquet", duckdb_parquet, [*NESTED, *without(FLAT, "category")], {}),
     "pandas: Parquet": ("parquet", pandas_parquet, FLAT, NANOS),
-    "pandas: Feather": ("arrow", pandas_feather, FLAT, NANOS),
+    "pandas: Feather": ("arrow", pandas_feather, without(FLAT, "category"), NANOS),
     "fastparquet: Parquet": ("parquet", fastparquet_parquet, ["text", "bool", "float", "int32", "int64", "uint8", "category"], {}),
     "pyarrow: CSV": ("csv", pyarrow_csv, without(FLAT, "bytes", "fixed_bytes"), {}),
-    "pandas: CSV": ("csv", pandas_csv, FLAT, NANOS),
+    "pandas: CSV": ("csv", pandas_csv, FLAT, {**NANOS, **RETURN}),
     "Polars: CSV": ("csv", polars_csv, without(SIMPLE), {}),
     "DuckDB: CSV": ("csv", duckdb_csv, without(FLAT, "category"), {}),
-    "Python: CSV": ("csv", python_csv, FLAT, {}),
+    "Python: CSV": ("csv", python_csv, FLAT, RETURN),
     "pandas: JSON lines": ("jsonl", pandas_json, without(JSON_KINDS, "float", "uint64"), {}),
     "Polars: JSON lines": ("jsonl", polars_json, JSON_KINDS, {"float": finite}),
     "DuckDB: JSON lines": ("jsonl", duckdb_json, JSON_KINDS, {"float": finite}),
