@@ -9,8 +9,8 @@ import json
 import os
 import re
 import struct
-import xml.etree.ElementTree as ElementTree
 import zipfile
+from xml.etree import ElementTree
 
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 

@@ -110,15 +110,17 @@ def by_json(path):
 
 
 def by_duckdb_json(path):
+    """JSON lines by DuckDB's reader: every member as text."""
     import duckdb
 
+    names = by_json(path)[0]
+    columns = ", ".join("'{}': 'VARCHAR'".format(name.replace("'", "''")) for name in names)
     with duckdb.connect() as base:
-        found = base.sql(f"select * from read_ndjson_objects('{path}')").fetchall()
-    import decimal
-
-    rows = [json.loads(row[0], parse_float=decimal.Decimal) for row in found]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return names, [[row.get(name) for row in rows] for name in names]
+        found = base.sql(
+            f"select * from read_json('{path}', format = 'newline_delimited', columns = {{{columns}}})"
+        )
+        rows = found.fetchall()
+    return names, [list(column) for column in zip(*rows)] if rows else [[] for _ in names]
 
 
 def as_text(read):
@@ -140,7 +142,7 @@ class Source:
                 continue
             try:
                 self.read[reader] = several(function)(path)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 if not excused(UNREAD, reader, name, str(error)):
                     raise Disagreement(
                         f"{reader} cannot read it: {type(error).__name__}: {str(error)[:200]}"
@@ -300,9 +302,8 @@ def compare(source, path, form, rows, more):
 
 def types_stay(source, path, form):
     """From Parquet to Parquet, and from Arrow to Arrow, a column keeps its type."""
-    import pyarrow.parquet as pq
-
     import cells
+    import pyarrow.parquet as pq
 
     if source.path.is_dir():
         return
@@ -333,12 +334,11 @@ def types_stay(source, path, form):
 
 def given(source, rng, folder):
     """The peer's table, with columns that it gives: (its options, ours, what is to be found in the rows)."""
+    import cells
     import drawn
     import pyarrow as pa
     import pyarrow.parquet as pq
     import writers
-
-    import cells
 
     # Cells that are shown have one line.
     one_line = {name: lambda text: "\n" not in text and "\r" not in text for name in ("text", "large_text")}
@@ -440,9 +440,8 @@ def drawn_table(rng, kinds, only, seed):
 
 
 def drawn_source(name, seed, rng, folder):
-    import writers
-
     import cells
+    import writers
 
     form, write, kinds, only = writers.WRITERS[name]
     table, theirs = drawn_table(rng, kinds, only, seed)

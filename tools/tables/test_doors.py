@@ -288,9 +288,8 @@ class Doors(unittest.TestCase):
             import tacit
         except ImportError:
             self.skipTest("left out: the module for Python is not built (scripts/test_python.py builds it)")
-        import pyarrow as pa
-
         import cells
+        import pyarrow as pa
 
         for source in self.sources():
             address = free_port()
