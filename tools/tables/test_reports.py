@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ten kinds of fault that users of other readers and writers have reported: each as a file, and what `tacit` makes of it.
+"""Eleven kinds of fault that users of other readers and writers have reported: each as a file, and what `tacit` makes of it.
 
 A case names a public report of its kind. What is written is read again by at least one other reader. Ends with
 `N passed, N failed`.

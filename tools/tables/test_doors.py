@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""The same ugly files through every door that takes a table: `tacit check`, `psi`, `request` against a `serve`, `tags`,
+`eval --batch` and Python. One reader serves them all, so what comes out must be the same cells.
+
+Python's part needs the module, which the tests of the package build. Ends with `N passed, N failed`.
+"""
+
+import csv
+import datetime
+import decimal
+import importlib.util
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import suite
+from long_tables import TACIT, Source, compare, free_port, intersect
+from suite import ROOT
+
+NEEDED = ("pyarrow", "pandas", "polars", "duckdb", "openpyxl")
+ROWS = 9
+OUTPUTS = ("--output", "--output-rest", "--output-all")
+POLICY = """
+version = 1
+listen = "{address}"
+identity = "alice.key"
+state = "state"
+[peers.bob]
+key = "bob.pub"
+[sources.customers]
+input = "peer.csv"
+key = ["k"]
+rows_in_total = 1000000
+[jobs.match]
+source = "customers"
+allow = ["bob"]
+reveal = ["rows"]
+result = ["peer"]
+max_peer_keys = 1000
+min_peer_keys = 1
+runs_a_day = 1000
+purpose = "a test"
+"""
+
+
+def ugly(form):
+    """A table with what breaks readers, as far as this kind of file holds it."""
+    import pyarrow as pa
+
+    plain = form == "xlsx"
+    keys = [f'K{at}, "é"' if at % 2 else f"  ключ{at} " for at in range(ROWS)]
+    keys[3], keys[5] = keys[1], None
+    texts = ["", "00123", "=1+1", "NA", None, "e\u0301", "日本", "a;b|c", "'"]
+    if not plain:
+        texts[2], texts[7] = 'l1\r\nl2 "q"', "\ufeff\ttab"
+    table = {
+        "k": pa.array(keys),
+        "n": pa.array(range(ROWS), pa.int32()),
+        "text, with a comma": pa.array(texts),
+    }
+    if form != "jsonl":
+        first = 1901 if plain else 1
+        days = [datetime.date(year, 2, 28) for year in (first, 1970, 9999)] * 3
+        table["day"] = pa.array([None, *days[1:]], pa.date32())
+        moments = [datetime.datetime(day.year, 3, 4, 5, 6, 7) for day in days]
+        table["at"] = pa.array(moments, pa.timestamp("us"))
+    if form in ("csv", "parquet", "arrow"):
+        table["large"] = pa.array([2**64 - 1, 2**53 + 1, None] * 3, pa.uint64())
+        table["d"] = pa.array(
+            [decimal.Decimal("-0.10"), None, decimal.Decimal("1.50")] * 3, pa.decimal128(38, 2)
+        )
+        table["real"] = pa.array([float("nan"), 5e-324, -0.0] * 3)
+    if form in ("parquet", "arrow"):
+        table["list"] = pa.array([[1, None], [], None] * 3, pa.list_(pa.int64()))
+        table["kind"] = pa.array(["a", None, "b,"] * 3).dictionary_encode()
+    return pa.table(table)
+
+
+def written(folder, form):
+    """The file, as one of the writers of this kind makes it."""
+    import writers
+    from pyarrow import ipc
+
+    table, path, rng = ugly(form), folder / f"in.{form}", random.Random(form)
+    if form == "parquet":
+        writers.pyarrow_parquet(table, rng, path)
+    elif form == "arrow":
+        with ipc.new_stream(path, table.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_table(table, max_chunksize=4)
+    elif form == "csv":
+        names, columns = writers.texts(table)
+        with open(path, "w", encoding="utf-8-sig", newline="") as file:
+            rows = csv.writer(file, lineterminator="\r\n")
+            rows.writerow(names)
+            rows.writerows([["" if cell is None else cell for cell in row] for row in zip(*columns)])
+    elif form == "jsonl":
+        writers.python_json(table, rng, path)
+    else:
+        writers.openpyxl_xlsx(table, rng, path)
+    return path
+
+
+class Doors(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
+        if missing:
+            raise unittest.SkipTest(f"left out: {', '.join(missing)} not installed")
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.path = Path(folder.name)
+        for name in ("alice", "bob"):
+            subprocess.run(
+                [TACIT, "keygen", "--out", f"{name}.key"], check=True, cwd=cls.path, capture_output=True
+            )
+        cls.theirs = [key.upper() for key in ugly("csv")["k"].to_pylist()[:4]] + ["another"]
+        with open(cls.path / "peer.csv", "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([["k"], *([key] for key in cls.theirs)])
+
+    def sources(self):
+        for form in ("csv", "parquet", "arrow", "jsonl", "xlsx"):
+            with self.subTest(file=form):
+                yield Source(form, written(self.path, form), form, [], self.theirs)
+
+    def outputs(self, source):
+        """Files for the three outputs, of a kind each."""
+        forms = {
+            "csv": ("csv", "parquet", "xlsx"),
+            "xlsx": ("xlsx", "csv", "arrow"),
+            "jsonl": ("parquet", "csv", "xlsx"),
+        }
+        forms = forms.get(source.form, ("parquet", "arrow", "parquet"))
+        found = {name: self.path / f"out{name}.{form}" for name, form in zip(OUTPUTS, forms)}
+        for path in found.values():
+            path.unlink(missing_ok=True)
+        return found
+
+    def compare_all(self, source, outputs):
+        every = range(len(source.matched))
+        self.assertEqual(sum(source.matched), 4)
+        for name, path in outputs.items():
+            rows = [
+                row for row in every if name == "--output-all" or source.matched[row] == (name == "--output")
+            ]
+            more = (
+                [("matched", "bool", [str(source.matched[row]).lower() for row in rows])]
+                if name == "--output-all"
+                else []
+            )
+            compare(source, path, path.suffix[1:], rows, more)
+
+    def run_both(self, listening, calling, ready=None):
+        """Two processes of which the first waits for the second; what the second says."""
+        other = subprocess.Popen([TACIT, *map(str, listening)], cwd=self.path, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)  # fmt: skip
+        if ready:
+            self.assertIn(ready, other.stdout.readline())
+        run = subprocess.run(
+            [TACIT, *map(str, calling)], check=False, cwd=self.path, capture_output=True, text=True
+        )
+        if ready or run.returncode:
+            other.terminate()
+        out, err = other.communicate(timeout=120)
+        self.assertEqual((run.returncode, other.returncode), (0, 0), run.stderr + out + err)
+        return run.stdout
+
+    def test_check_counts_the_same_in_every_kind_of_file(self):
+        for source in self.sources():
+            words = [TACIT, "--json", "check", "--input", source.path, "--key", "k"]
+            run = subprocess.run(words, check=False, capture_output=True, text=True)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            said = json.loads(run.stdout.splitlines()[0])
+            found = [said[name] for name in ("rows", "keys", "duplicates", "rows_without_key")]
+            self.assertEqual(found, [ROWS, ROWS - 2, 1, 1])
+
+    def test_psi(self):
+        for source in self.sources():
+            outputs = self.outputs(source)
+            words = [word for pair in outputs.items() for word in pair]
+            intersect(["--input", source.path, *words], ["--input", self.path / "peer.csv"])
+            self.compare_all(source, outputs)
+
+    def test_request(self):
+        for source in self.sources():
+            outputs, address = self.outputs(source), free_port()
+            (self.path / "policy.toml").write_text(POLICY.format(address=address))
+            words = [
+                "request",
+                "match",
+                "--connect",
+                address,
+                "--identity",
+                "bob.key",
+                "--peer",
+                "alice.pub",
+                "--yes",
+            ]
+            words += [
+                "--input",
+                source.path,
+                "--key",
+                "k",
+                *(word for pair in outputs.items() for word in pair),
+            ]
+            self.run_both(["--json", "serve", "--policy", "policy.toml"], words, ready="started")
+            self.compare_all(source, outputs)
+
+    def test_tags(self):
+        publish = [
+            "tags",
+            "publish",
+            "--input",
+            "peer.csv",
+            "--key",
+            "k",
+            "--out",
+            "peer.tags",
+            "--private",
+            "peer.oprf",
+        ]
+        subprocess.run(
+            [TACIT, *publish, "--identity", "alice.key"], check=True, cwd=self.path, capture_output=True
+        )
+        for source in self.sources():
+            outputs, address = self.outputs(source), free_port()
+            serve = ["tags", "serve", "--listen", address, "--identity", "alice.key", "--peer", "bob.pub"]
+            query = ["tags", "query", "--connect", address, "--identity", "bob.key", "--peer", "alice.pub"]
+            query += ["--tags", "peer.tags", "--input", source.path, "--key", "k"]
+            query += [word for pair in outputs.items() for word in pair]
+            self.run_both([*serve, "--private", "peer.oprf"], query)
+            self.compare_all(source, outputs)
+
+    def test_a_published_table_of_every_kind(self):
+        for source in self.sources():
+            target = self.path / "ugly.tags"
+            for path in (target, self.path / "ugly.oprf"):
+                path.unlink(missing_ok=True)
+            words = [
+                "tags",
+                "publish",
+                "--input",
+                source.path,
+                "--key",
+                "k",
+                "--out",
+                target,
+                "--private",
+                "ugly.oprf",
+            ]
+            run = subprocess.run([TACIT, "--json", *map(str, words), "--identity", "alice.key"], check=False, cwd=self.path,
+                                 capture_output=True, text=True)  # fmt: skip
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(json.loads(run.stdout.splitlines()[-1])["keys"], ROWS - 2)
+
+    def test_a_batch(self):
+        for source in self.sources():
+            address = free_port()
+            common = [
+                "eval",
+                "add32",
+                "--insecure-plaintext",
+                "--batch",
+                "--input",
+                source.path,
+                "--columns",
+                "n",
+            ]
+            common += ["--format", "decimal"]
+            for form in ("csv", "parquet"):
+                if form == "csv" and not source.flat():
+                    continue
+                target = self.path / f"batch.{form}"
+                target.unlink(missing_ok=True)
+                ours = [*common, "--listen", address, "--role", "garbler", "--output", target]
+                self.run_both(ours, [*common, "--connect", address, "--role", "evaluator"])
+                every = range(ROWS)
+                kind = "text" if source.form in ("csv", "jsonl", "xlsx") and form == "csv" else "integer"
+                compare(source, target, form, every, [("result", kind, [str(2 * row) for row in every])])
+
+    def test_python(self):
+        sys.path.insert(0, str(ROOT / "python"))
+        try:
+            import tacit
+        except ImportError:
+            self.skipTest("left out: the module for Python is not built (scripts/test_python.py builds it)")
+        import cells
+        import pyarrow as pa
+
+        for source in self.sources():
+            address = free_port()
+            settings = {"on": "k", "result": "peer", "listen": address}
+            other = threading.Thread(
+                target=tacit.intersect, args=(str(self.path / "peer.csv"),), kwargs=settings
+            )
+            other.start()
+            shared = tacit.intersect(str(source.path), on="k", connect=address, rest=True, all_rows=True)
+            other.join()
+            counted = tacit.check(str(source.path), on="k")
+            self.assertEqual(counted.keys, ROWS - 2)
+            for table, wanted in ((shared, True), (shared.rest, False), (shared.all_rows, None)):
+                names, _, columns = cells.of_table(pa.table(table))
+                rows = [row for row in range(ROWS) if wanted is None or source.matched[row] == wanted]
+                self.assertEqual(names, [*source.names, *(["matched"] if wanted is None else [])])
+                for at, kind in enumerate(source.kinds):
+                    for row, cell in zip(rows, columns[at], strict=True):
+                        one, other_cell = source.columns[at][row], cell
+                        if kind == "loose":
+                            one, other_cell = cells.loose(one), cells.loose(cell)
+                        self.assertEqual(one, other_cell, f"{source.form}, {names[at]}, row {row}")
+
+
+if __name__ == "__main__":
+    sys.exit(suite.run(Doors, NEEDED))
