@@ -101,3 +101,96 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2).map(|pair| from_hex::<1>(std::str::from_utf8(pair).ok()?));
     pairs.map(|byte| Some(byte?[0])).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use tacit::net::{Agreement, Identity, Listener, Options, Protection, Tls, connect};
+
+    /// Certificates of one authority for these names, in files.
+    fn certify(folder: &Path, names: &[&str]) {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        std::fs::write(folder.join("ca.pem"), parameters.self_signed(&key).unwrap().pem()).unwrap();
+        let issuer = rcgen::Issuer::new(parameters, key);
+        for name in names {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let parameters = rcgen::CertificateParams::new(vec![(*name).to_owned()]).unwrap();
+            let certificate = parameters.signed_by(&key, &issuer).unwrap();
+            std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
+            std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+        }
+    }
+
+    /// A session of the service and the client of these names.
+    fn meet(folder: &Path, names: [&str; 2]) -> [Session; 2] {
+        let options = |[name, peer]: [&str; 2], [role, other]: [&str; 2]| {
+            let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+            let tls = Tls::authority(&folder.join("ca.pem"), &file("pem"), &file("key"), peer).unwrap();
+            Options::new(Agreement::new("test", role, other), Protection::Tls(tls))
+        };
+        let listener = Listener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::scope(|scope| {
+            let client = options([names[1], names[0]], ["b", "a"]);
+            let client = scope.spawn(move || connect(&address, &client).unwrap());
+            let service = listener.accept(&options(names, ["a", "b"])).unwrap();
+            [service, client.join().unwrap()]
+        })
+    }
+
+    /// A side that puts another key, name, signature, chain or session into the common part is refused, by the peer in
+    /// the run and by whoever reads the record.
+    #[test]
+    fn a_certificate_proves_one_key_for_one_name_in_one_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["alice.example", "bob.example"];
+        certify(folder.path(), &[names[0], names[1], "eve.example"]);
+        let [service, client] = meet(folder.path(), names);
+        let [alice, bob, other] = [0; 3].map(|_| Identity::generate().unwrap().public());
+        let of = |session: &Session, side, run: &str, key| prove(session, side, run, key).unwrap().unwrap();
+        let [ours, theirs] =
+            [of(&service, Side::Service, "run", &alice), of(&client, Side::Client, "run", &bob)];
+        let keys = |key: &PublicKey| json!({ "run": "run", "service": { "key": hex(&alice.to_bytes()) }, "client": { "key": hex(&key.to_bytes()) } });
+        let filled = |key: &PublicKey, theirs: &Proof| {
+            let mut common = keys(key);
+            fill(&mut common, &service, Side::Service, [Some(&ours), Some(theirs)]).map(|()| common)
+        };
+        let common = filled(&bob, &theirs).unwrap();
+        verify(&common).unwrap();
+
+        // A proof for another key, run or side, of another session, by another name, or with a changed signature.
+        assert!(filled(&other, &theirs).is_err());
+        assert!(filled(&bob, &of(&client, Side::Client, "another", &bob)).is_err());
+        assert!(filled(&bob, &of(&client, Side::Service, "run", &bob)).is_err());
+        let [_service, again] = meet(folder.path(), names);
+        assert!(filled(&bob, &of(&again, Side::Client, "run", &bob)).is_err());
+        assert!(filled(&bob, &Proof { peer_name: "eve.example".into(), ..theirs.clone() }).is_err());
+        let mut signature = theirs.signature.clone().into_bytes();
+        let last = signature.len() - 1;
+        signature[last] = if signature[last] == b'0' { b'1' } else { b'0' };
+        let signature = String::from_utf8(signature).unwrap();
+        assert!(filled(&bob, &Proof { signature, ..theirs.clone() }).is_err());
+        let mut without = keys(&bob);
+        assert!(fill(&mut without, &service, Side::Service, [Some(&ours), None]).is_err());
+
+        // And the record that somebody changed afterwards.
+        let [_elsewhere, eve] = meet(folder.path(), ["alice.example", "eve.example"]);
+        let chain: Vec<String> = eve.certified().unwrap().own_chain().iter().map(|one| hex(one)).collect();
+        for (pointer, value) in [
+            ("/client/key", json!(hex(&other.to_bytes()))),
+            ("/client/certificate/name", json!("eve.example")),
+            ("/client/certificate/chain", json!(chain)),
+            ("/client/certificate", Value::Null),
+            ("/session", json!(hex(&[7; 32]))),
+            ("/session", Value::Null),
+            ("/run", json!("another")),
+        ] {
+            let mut changed = common.clone();
+            *changed.pointer_mut(pointer).unwrap() = value;
+            assert!(verify(&changed).is_err(), "{pointer}");
+        }
+    }
+}
