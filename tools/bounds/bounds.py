@@ -9,7 +9,7 @@ two, and both with the documents. A chance is its log2; everything else is a cou
 import json
 import sys
 from dataclasses import dataclass
-from math import ceil, comb, e, lgamma, log, log2, sqrt
+from math import ceil, comb, e, exp, lgamma, log, log2, sqrt
 
 
 @dataclass(frozen=True)
@@ -283,9 +283,158 @@ def of_small_things():
     }
 
 
+# The proof pages. What the code does not export stands here; `test_bounds.py` holds it to the sources.
+
+KOS_BATCH = 2**16 - 128
+# Trees that share a key of half-trees, the greatest depth, and trees of VOLE over GF(2^128) in a run.
+KEY, DEEPEST, VOLE_TREES = 32, 20, 424
+# Trees and their depth, where a run of the short form has most nodes, and an answer of NISC.
+SHORT_TREES, SHORT_DEPTH = 200, 11
+NISC_NODES, NISC_DEPTH = 4420, 18
+# Runs of VOLE for a store of 2^24 keys.
+STORE_RUNS = 48
+# Ferret-Uni: noisy positions and buckets.
+PLACES = {"main": (1324, 1986), "a": (1360, 2080), "setup": (1254, 1881)}
+
+
+def multiple(count, calls, bits):
+    """log2 of the mean number of sets of `count` of 2^calls random values of `bits` bits that are all equal."""
+    return count * calls - log2_factorial(count) - (count - 1) * bits
+
+
+def places_missing(trees, buckets):
+    """log2 of a bound on the chance that so many triples of buckets have no place, by Hall: the smallest set without one,
+    of s positions, has s − 1 buckets, each of which it meets twice."""
+
+    def draws(s):
+        def balls(z):
+            return (s - 1) * log2(exp(z) - 1 - z) - 3 * s * log2(z)
+
+        few = log2_factorial(3 * s) + min(balls(step / 40) for step in range(1, 400))
+        return min(few, 3 * s * log2(s - 1))
+
+    def choose(n, k):
+        return log2_factorial(n) - log2_factorial(k) - log2_factorial(n - k)
+
+    distinct = log2((1 - 1 / buckets) * (1 - 2 / buckets))
+    sizes = range(4, trees + 1)
+    return added(*(choose(trees, s) + choose(buckets, s - 1) + draws(s) - s * (3 * log2(buckets) + distinct) for s in sizes))
+
+
+def together_with_labels(copies, evaluated, weight):
+    """Set and labels of WMK17 in one game, by the simulator that takes y = 0 and by the best one."""
+    guess = -log2(comb(copies, evaluated))
+    return added(guess, 1 - weight), added(guess, -weight)
+
+
+def of_oblivious_transfer(constants):
+    """Base OT, KOS, SoftSpoken, Ferret, silent OT, NISC, VOLE, and pools."""
+    kappa, found = constants["kappa"], of_extension(constants)
+    kos, trees = found["kos.pairs"].value, found["trees.leaves"].value
+    weighed = 64 * (constants["kos"]["columns"] - 1) * (constants["kos"]["columns"] - 2) // 2
+
+    def short(depth):
+        return (1 + log2(depth + 5) - kappa - 1) / 2
+
+    # Either direction of the cipher; Δ has a bit less than a block.
+    level = log2(2 * KEY * DEEPEST) + 1 - kappa
+    kernel = 2 - kappa
+
+    def leaves(runs):
+        return log2(VOLE_TREES * runs) + kernel
+
+    placed = {name: places_missing(*sizes) for name, sizes in PLACES.items()}
+    numbers = {
+        "scalar": -252,
+        "scalar.twice": 1 - 252,
+        "hash.384": -384,
+        "hash.384.cube": 3 * 80 - 384,
+        "pairs": -kappa - 1,
+        "digest.pairs": -257,
+        "kos.run": log2(ceil(2**40 / KOS_BATCH)) + kos,
+        "kos.left": log2(KOS_BATCH / kappa) - kappa,
+        "kos.streams": log2(constants["kos"]["columns"] - 1) + 2 * (40 - 7) - kappa - 1,
+        "kos.steps": -40 - kos,
+        "softspoken.steps": -40 - found["softspoken"].value,
+        "softspoken.weighed": log2(weighed) - kappa,
+        "softspoken.weighed.steps": -40 - log2(weighed) + kappa,
+        "trees.run": trees,
+        "trees.pool": 20 + trees,
+        "trees.48": log2(STORE_RUNS) + trees,
+        "trees.4096": 12 + trees,
+        "trees.claims": log2(DEEPEST + 5) - kappa - 1,
+        "ferret.run": 20 + found["trees"].value,
+        "levels": level,
+        # Set a, and b which has its size, place four lanes an iteration.
+        "ferret.places.a": placed["a"],
+        "ferret.places.main": placed["main"],
+        "ferret.places": max(2 + placed["a"], placed["main"], placed["setup"]),
+        "short": short(SHORT_DEPTH),
+        "short.20": short(DEEPEST),
+        "nisc": short(NISC_DEPTH),
+        "short.steps": 2 * (-40 - short(SHORT_DEPTH)),
+        "short.60": 30 + short(SHORT_DEPTH),
+        # Pairs of 2^b classes agree with (ℓ + 5)/2^128 each; a try looks through all classes.
+        "short.double": (kappa + 1 - log2(SHORT_DEPTH + 5)) / 2,
+        "short.nodes": log2(2 * SHORT_TREES * SHORT_DEPTH) - kappa,
+        "nisc.nodes": log2(2 * NISC_NODES) - kappa,
+        "anchor": sqrt(81) - kappa,
+        "trees.agree": log2(comb(SHORT_TREES, 2)) - kappa,
+        "kernel": kernel,
+        "vole.leaf": leaves(1),
+        "vole.leaf.48": leaves(STORE_RUNS),
+        "vole": added(level, leaves(1)),
+        "vole.48": added(level, leaves(STORE_RUNS)),
+        "subfield.leaf": 3 - kappa,
+        "subfield": log2(KEY) + 3 - kappa,
+    }
+    return {name: chance(value) for name, value in numbers.items()}
+
+
+def of_computing(exported):
+    """WMK17, PSI in all its forms, and tags."""
+    constants, errors = exported["constants"], exported["bounds"]["errors"]
+    rho, overflow = constants["rho"], -constants["buckets"]["overflow"]
+
+    def largest(protocol):
+        return max(line["log2"] for line in errors if line["protocol"] == protocol and line["security"] == "malicious")
+
+    vole, oos = largest("vole"), of_extension(constants)["oos"].value
+    attempts, three = vole + log2(3 / 4), log2(3) + overflow
+    numbers = {
+        "oos.1050": log2(1050) + oos,
+        "paxos.errors": largest("paxos"),
+        "paxos.value": -constants["paxos"]["dimension"],
+        "vole.errors": vole,
+        "buckets.one": overflow,
+        "buckets.three": three,
+        "buckets.all": added(attempts, three),
+        "buckets.honest": added(vole - 2, 1 + overflow),
+        "key.four": multiple(4, 80, 128),
+        "pairs.five": 5 * multiple(2, 60, 128) - log2_factorial(5),
+        "triples.three": 3 * multiple(3, 80, 128) - log2_factorial(3),
+        "room.60": 60 - 128,
+        "room.80": 80 - 128,
+        "sorted.equal": -rho - 1,
+        "sorted.16384": 2 * log2(constants["sorted"]["most"]) - 128,
+    }
+    for weight in (40, 49):
+        for copies in constants["wmk17"]["copies"]:
+            pair = together_with_labels(copies["total"], copies["evaluated"], weight)
+            numbers[f"wmk17.joint.{copies['name']}.{weight}"], numbers[f"wmk17.best.{copies['name']}.{weight}"] = pair
+    for count in (4, 5, 7, 8):
+        numbers[f"tags.equal.{count}"] = multiple(count, 60, 74)
+    numbers["tags.equal.10.small"] = multiple(10, 60, 61)
+    found = {name: chance(value) for name, value in numbers.items()}
+    found["tags.equal.4.tags"] = Bound(2.0 ** multiple(4, 60, 74))
+    found["tags.equal.5.percent"] = Bound(100 * (1 - exp(-(2.0 ** multiple(5, 60, 74)))))
+    return found
+
+
 def all_bounds(exported):
     constants = exported["constants"]
     parts = [of_extension(constants), of_garbling(constants), of_sizes(exported), of_runs(constants), of_small_things()]
+    parts += [of_oblivious_transfer(constants), of_computing(exported)]
     return {name: bound for part in parts for name, bound in part.items()}
 
 

@@ -15,7 +15,7 @@ POWER = r"2\^\(?-?\d+(?:\.\d+)?|2[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+"
 COUNT = r"\d[\d,]*(?:\.\d+)?"
 NUMBER = re.compile(rf"(?P<power>{POWER})|(?P<count>{COUNT})(?P<million> million)?")
 # What has to be tied in the pages that make promises.
-PROMISE = re.compile(r"(?<![\w·.)])2(?:\^-\d+(?:\.\d+)?|⁻[⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+PROMISE = re.compile(r"(?<![\w.])2(?:\^-\d+(?:\.\d+)?|⁻[⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 
 def numbers(text, count):

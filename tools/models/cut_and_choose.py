@@ -10,6 +10,9 @@ the end, if a check copy is not as it should be or nothing explains the outputs 
   depend on y. Page: 1/C(n, k) for either.
 - `Probe`: P1 sends wrong labels for some values of bits of the encoding, in all copies, so that P2 fails where it holds
   one. Page: 2^-ρ from a failure that does not depend on the input.
+- `Joint`: both in one strategy. P1 exchanges labels of encoded bits in some copies only. With C = C(n, k) and a lightest
+  sum of rows of weight d, the page has 1/C + (1 − 1/C)·2^-(d−1) between the real run and a simulator that takes y = 0,
+  and 1/C + (1 − 1/C)·2^-d for the best simulator. A wrong output alone keeps 1/C.
 
 *What is left out.* Commitments and the group of step 7 are ideal; a wrong opening is a wrong copy. The coded transfer
 is the variant in which a copy that misses its hash counts as invalid.
@@ -154,6 +157,53 @@ class Probe:
         return best
 
 
+class Joint:
+    """n copies of which k are evaluated, and an input of one bit, the sum of `weight` encoded bits. P1 settles for each
+    copy and encoded bit which of the two labels it exchanges for the other. P2 fails if a checked copy has a wrong label
+    among those that it holds. If not, evaluated copies that agree are believed; others give P1's input."""
+
+    def __init__(self, n, k, weight):
+        self.n, self.weight = n, weight
+        self.sets = [(some, [j for j in range(n) if j not in some]) for some in combinations(range(n), k)]
+        words = list(product((0, 1), repeat=weight))
+        self.encodings = [[word for word in words if sum(word) % 2 == y] for y in (0, 1)]
+        # What a copy's exchanged labels do to an encoding: whether P2 holds one, and whether the sum is another one.
+        self.effects = []
+        for labels in product(range(4), repeat=weight):
+            wrong = {word: [swapped >> bit & 1 for swapped, bit in zip(labels, word)] for word in words}
+            self.effects.append({word: (any(off), sum(off) % 2 == 1) for word, off in wrong.items()})
+
+    def outcomes(self, copies, y):
+        """The chances that P2 fails, has the right output, and has a wrong one."""
+        fails = wrong = 0
+        for word in self.encodings[y]:
+            held, off = zip(*(copy[word] for copy in copies))
+            for evaluated, checked in self.sets:
+                if any(held[j] for j in checked):
+                    fails += 1
+                else:
+                    wrong += all(off[j] for j in evaluated)
+        total = len(self.encodings[y]) * len(self.sets)
+        return Fraction(fails, total), Fraction(total - fails - wrong, total), Fraction(wrong, total)
+
+    @staticmethod
+    def apart(outcomes, fails):
+        """How far these chances are from a P2 that fails with chance `fails` and else has the right output."""
+        return (abs(outcomes[0] - fails) + abs(outcomes[1] - (1 - fails)) + outcomes[2]) / 2
+
+    def values(self):
+        """The best P1 against the simulator that takes y = 0, against the best simulator, and for a wrong output."""
+        by_zero = by_best = by_wrong = Fraction(0)
+        for copies in combinations_with_replacement(self.effects, self.n):
+            ends = [self.outcomes(copies, y) for y in (0, 1)]
+            # The distance is linear between these.
+            turns = [ends[0][0], ends[1][0], (ends[0][0] + ends[1][0]) / 2, 1 - ends[0][1], 1 - ends[1][1]]
+            farthest = [max(self.apart(end, fails) for end in ends) for fails in turns]
+            by_zero, by_best = max(by_zero, farthest[0]), max(by_best, min(farthest))
+            by_wrong = max(by_wrong, *(end[2] for end in ends))
+        return by_zero, by_best, by_wrong
+
+
 PROBES = [[[1, 1]], [[1, 1, 1]], [[1, 1, 0], [0, 1, 1]]]
 
 
@@ -169,6 +219,14 @@ def cases():
         probe = Probe(matrix)
         size = f"{many(len(matrix), 'bit')} in {probe.length}, ρ = {probe.least()}"
         yield "WMK17: what wrong labels tell of y", size, probe.value(), "=", Fraction(1, 2 ** probe.least())
+    for n, k, weight in [(3, 1, 2), (4, 2, 2), (2, 1, 3)]:
+        guess, size = Fraction(1, comb(n, k)), f"{n} copies, {k} evaluated, weight {weight}"
+        by_zero, by_best, by_wrong = Joint(n, k, weight).values()
+        bound = guess + (1 - guess) / 2 ** (weight - 1)
+        yield "WMK17: set and labels together, by the simulator of y = 0", size, by_zero, "=", bound
+        bound = guess + (1 - guess) / 2**weight
+        yield "WMK17: set and labels together, by the best simulator", size, by_best, "≤", bound
+        yield "WMK17: set and labels together, a wrong output", size, by_wrong, "=", guess
 
 
 def flaws():
@@ -178,3 +236,5 @@ def flaws():
     value = Coded(3, 5, 3, invalid=True).value()
     yield "WMK17, coded: a copy that misses its hash is invalid", value, Fraction(1, comb(5, 3))
     yield "WMK17: inputs without an encoding", Probe([[]]).value(), Fraction(1, 8)
+    # What the page said up to November 2026: that the larger of the two chances is enough.
+    yield "WMK17: set and labels, not added up", Joint(4, 2, 2).values()[1], Fraction(1, 4)

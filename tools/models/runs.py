@@ -14,6 +14,8 @@
 - `Pool`: correlations are marked as used, on the disk, before they serve; a failed check wipes the rest. A peer may cut
   the line or be there when the process dies, between any two steps. It wins by two messages under one pad, or by naming
   bits of Δ at a pool that goes on. Page: never, and 2^-k.
+- `Together`: two protocols on one pool at a time, each with a check in which a cheater guesses bits of Δ. It hears the
+  first verdict before it answers the second check, and wins if a protocol goes on after its check. Page: 2^-k.
 
 *What is left out.* Older copies of a file that are put back, which no file can notice; the peer's own file shows it
 (SECURITY.md).
@@ -183,6 +185,28 @@ class Pool:
         return int(state[0][i] ^ state[0][j] == named)
 
 
+class Together:
+    """Two protocols on one pool, the second of which has its verdict after the first. `settles` is whether verdicts are
+    passed in one place, where none passes after one that failed; else a protocol's check looks at its own guess alone."""
+
+    def __init__(self, bits, settles=True):
+        self.bits, self.settles = bits, settles
+
+    def states(self):
+        return uniform(product((0, 1), repeat=self.bits))
+
+    def choices(self, history):
+        return product((0, 1), repeat=self.bits) if len(history) < 2 else []
+
+    def answer(self, state, history, choice):
+        if self.settles and any(not passed for _, passed in history):
+            return False
+        return choice == state
+
+    def score(self, state, history):
+        return int(any(passed for _, passed in history))
+
+
 def cases():
     for outcomes, wanted, tosses in [(4, 1, 1), (4, 1, 3), (5, 2, 2)]:
         bound = 1 - (1 - Fraction(wanted, outcomes)) ** tosses
@@ -200,6 +224,9 @@ def cases():
     yield "pools: two messages' difference named", "3 runs", solve(Pool(3)), "=", Fraction(1, 2)
     # What a failed check tells of a pool's Δ is the game of NISC's key: guesses, a verdict each, and what is spent.
     yield "pools: Δ named", "2 bits, 2 runs", solve(Key(2, 2)), "=", Fraction(1, 4)
+    for bits in (1, 2, 3):
+        value = solve(Together(bits))
+        yield "pools: two protocols at a time, one passes", many(bits, "bit"), value, "=", Fraction(1, 2**bits)
 
 
 def flaws():
@@ -207,4 +234,7 @@ def flaws():
     yield "buckets: attempts are forgotten in a crash", solve(Attempts(12, 2, 1, 3, counted=False)), Fraction(1, 2)
     yield "NISC: a key that goes on after a failure", solve(Key(2, 2, spends=False)), Fraction(1, 4)
     yield "NISC: a key that takes two questions", solve(Question(2, 2)), Fraction(1, 4)
+    for bits in (1, 2, 3):
+        value = solve(Together(bits, settles=False))
+        yield f"pools: two protocols that do not settle, {many(bits, 'bit')}", value, Fraction(1, 2**bits)
     yield "pools: marked after it served", solve(Pool(2, ("send", "mark"))), Fraction(1, 2)

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Holds the least weights that docs/proofs/wmk17.md lists against the matrices. Ends with `N passed, N failed`."""
+
+import re
+import sys
+from itertools import combinations
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import weights  # noqa: E402
+
+PAGE = HERE.parent.parent / "docs" / "proofs" / "wmk17.md"
+# Larger inputs take long in Python.
+MOST = 16
+
+
+def by_hand(k):
+    """The least weight by all sets of rows."""
+    least = 1 << 30
+    for size in range(1, k + 1):
+        for some in combinations(weights.rows(k), size):
+            total = 0
+            for row in some:
+                total ^= row
+            least = min(least, total.bit_count())
+    return least
+
+
+def verdicts():
+    listed = re.search(r"\((1\s+bit: \d+(?:,\s+\d+: \d+)+)\)", PAGE.read_text())
+    yield "docs/proofs/wmk17.md lists least weights", listed is not None
+    of_page = {int(k): int(weight) for k, weight in re.findall(r"(\d+)(?:\s+bit)?: (\d+)", listed[1] if listed else "")}
+    for k in range(1, MOST + 1):
+        weight = weights.least_weight(k)
+        yield f"{k} bits: {weight}, 64 or more", weight >= 64
+        if k in of_page:
+            yield f"{k} bits: {weight}, not {of_page[k]} as the page has it", weight == of_page[k]
+    for k in (1, 2, 5, 8):
+        yield f"{k} bits, by all sets of rows", weights.least_weight(k) == by_hand(k)
+
+
+def main():
+    found = list(verdicts())
+    for what, holds in found:
+        if not holds:
+            print(f"FAILED {what}")
+    passed = sum(holds for _, holds in found)
+    print(f"{passed} passed, {len(found) - passed} failed")
+    return 0 if passed == len(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
