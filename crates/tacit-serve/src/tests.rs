@@ -704,8 +704,9 @@ fn whoever_makes_more_queries_than_announced_gets_no_answer() {
         here.accept(&mut session, &offer, announced, &mut said);
         let agreement = offer.agreement_on_lookups(querying.agreement(), &said);
         crate::play::agree(&mut session, &agreement).unwrap();
-        let found = querying.run(session.channels(), tags, &theirs.elements()[..made], &());
-        (offer.left.rows, found)
+        let answers = querying.run(session.channels(), tags, &theirs.elements()[..made], &());
+        session.end();
+        (offer.left.rows, answers.and_then(|answers| answers.opened(tags)))
     };
     let (left, found) = look_up(1, 20, &mut tags);
     assert!(left == 40 && found.is_err(), "{left} left, and {found:?}");
