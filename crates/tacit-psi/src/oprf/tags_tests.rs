@@ -63,11 +63,10 @@ pub(in crate::oprf) fn trapped(key: &ServerKey, target: &[u8], trap: Trap) -> Ve
     let suite = Suite::new(Mode::Verifiable);
     let outputs = suite.apply(key, &[publication.input(target)], b"").unwrap();
     let tag = publication.tags(&outputs)[0];
-    let mut others = random_tags(4 * count, publication.bits, 9);
-    others.sort_unstable();
-    let at = others.partition_point(|other| *other < tag);
-    let (low, mut high) = (others[at - BLOCK..at].to_vec(), others[at..at + BLOCK].to_vec());
-    (high[0], high[1]) = (tag + 1, tag + 2);
+    let above = (1 << publication.bits) - 1 - tag;
+    let mut low: Vec<_> = random_tags(BLOCK, 128, 9).iter().map(|other| other % tag).collect();
+    let mut high: Vec<_> = random_tags(BLOCK, 128, 10).iter().map(|other| tag + 1 + other % above).collect();
+    low.sort_unstable();
     high.sort_unstable();
     let own = encode(&[tag; BLOCK], publication.rice);
     let own = match trap {
