@@ -106,14 +106,22 @@ impl Session {
         self.channels.first().map_or(Party::First, Channel::party)
     }
 
-    /// All channels; there is at least one.
+    /// All channels; there is at least one until the session was ended.
     pub fn channels(&mut self) -> &mut [Channel] {
         &mut self.channels
     }
 
-    /// The first channel.
+    /// The first channel; only until the session was ended.
     pub fn channel(&mut self) -> &mut Channel {
         &mut self.channels[0]
+    }
+
+    /// Ends the session, as dropping it does, and returns what passed; no channel is left. For who still works
+    /// on what it received: the peer sees when a session ends, and so how long that takes.
+    pub fn end(&mut self) -> Stats {
+        let stats = self.stats();
+        self.channels.clear();
+        stats
     }
 
     /// The channels themselves, for threads that own them.

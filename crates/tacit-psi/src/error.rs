@@ -81,8 +81,17 @@ pub enum Error {
     TooManyQueries {
         /// Queries asked for.
         asked: u64,
-        /// Queries left.
+        /// Queries left to this client.
         left: u64,
+    },
+    /// The publication answers no more so many queries, whatever the client has left of its own.
+    #[error(
+        "the publication does not answer {asked} queries any more: its key's lifetime is nearly over, or the publisher \
+         could not count them; ask for less, or for a new publication"
+    )]
+    Outlived {
+        /// Queries asked for.
+        asked: u64,
     },
     /// A file of tags is not usable.
     #[error(transparent)]

@@ -19,6 +19,7 @@ pub(crate) enum Kind {
     Multiplied,
     Asked,
     Answered,
+    Sought,
 }
 
 #[cfg(test)]

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use tacit::data::records::KeySet;
 use tacit::job::Observer;
 use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Gift, Job, Revealed};
+use tacit::job::tags::Answers;
 use tacit::net::{Agreement, Channel, PublicKey, Session, Stats};
 use tacit::{Error, Result};
+use zeroize::Zeroizing;
 
 /// What a side brings to its run.
 pub(crate) struct Part<'a> {
@@ -86,6 +88,21 @@ pub(crate) fn matched(keys: &KeySet, places: &[u32]) -> Value {
     let hash = blake3::hash(found[..len].as_flattened());
     std::hint::black_box(blake3::hash(others[..all.len() - len].as_flattened()));
     json!({ "matches": len, "elements": hex(hash.as_bytes()) })
+}
+
+/// What a client commits to as its result of lookups: the tags that it was answered, in the order of its keys.
+/// With the file of tags they are its result, but the places in the file where they are looked up depend on them,
+/// and the service waits for the commitment.
+pub(crate) fn answered(keys: &KeySet, answers: &Answers) -> Value {
+    let mut all: Zeroizing<Vec<[u8; 48]>> = Zeroizing::new(Vec::with_capacity(keys.elements().len()));
+    for (element, tag) in keys.elements().iter().zip(answers.tags()) {
+        let mut both = [0; 48];
+        both[..32].copy_from_slice(element);
+        both[32..].copy_from_slice(&tag.to_be_bytes());
+        all.push(both);
+    }
+    all.sort_unstable();
+    json!({ "keys": all.len(), "tags": hex(blake3::hash(all.as_flattened()).as_bytes()) })
 }
 
 /// What a side commits to as its result; nothing where it got none.

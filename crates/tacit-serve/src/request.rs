@@ -222,11 +222,13 @@ impl Offered {
         let mut revealed = played.revealed;
         let result = play::summary(keys, &mut revealed);
         let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
-        // Nothing more is said. What fails from here on is this side's own, and the run has its record all the same.
+        // The service sees nothing any more of how long this takes. What fails from here on is this side's own, and
+        // the run has its record all the same.
+        let stats = session.end();
         let record = (begun, result, theirs);
         match revealed.opened() {
             Ok(result) => {
-                let ran = Ran { result, wall: played.wall, stats: session.stats() };
+                let ran = Ran { result, wall: played.wall, stats };
                 Ok(Done { ran, service_keys, record: Some(record) })
             }
             Err(error) => {
@@ -239,8 +241,11 @@ impl Offered {
     /// Takes an offer of lookups: the places of those of our `keys` that are in the file of tags `tags`,
     /// whose digest is the offer's; `input` is our file's digest.
     ///
-    /// Errors: another publication than the offer's, keys of another kind or more than are answered; a
-    /// refusal, and those of the run. A run that began has a record also if it ends in an error.
+    /// All of the file is read before anything is asked, unless it was before, and looked into when the session
+    /// has ended.
+    ///
+    /// Errors: another publication than the offer's, a damaged file, keys of another kind or more than are
+    /// answered; a refusal, and those of the run. A run that began has a record also if it ends in an error.
     pub fn look_up(
         mut self,
         tags: &mut TagFile<impl Read + Seek>,
@@ -250,6 +255,7 @@ impl Offered {
         observer: &dyn Observer,
     ) -> Result<Done<Vec<u32>>> {
         self.admit_tags(tags, keys.elements().len() as u64, spec)?;
+        tags.checked().map_err(tacit::Error::from)?;
         let (publication, digest) = (tags.publication().clone(), *tags.digest());
         let querying = Querying { publication: &publication, digest: &digest };
         let agreement =
@@ -258,18 +264,25 @@ impl Offered {
             self.begin(keys.elements().len() as u64, input, (identity, records), &agreement)?;
         let start = Instant::now();
         let session = &mut self.session;
-        let found = match querying.run(session.channels(), tags, keys.elements(), observer) {
-            Ok(found) => found,
+        let answers = match querying.run(session.channels(), tags, keys.elements(), observer) {
+            Ok(answers) => answers,
             Err(error) => {
                 begun.finish("broken off", &Value::Null, None)?;
                 return Err(error);
             }
         };
         let wall = start.elapsed();
-        let result = Some(play::matched(keys, &found));
+        let result = Some(play::answered(keys, &answers));
         let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
-        let ran = Ran { result: found, wall, stats: session.stats() };
-        Ok(Done { ran, service_keys, record: Some((begun, result, theirs)) })
+        let stats = session.end();
+        let record = (begun, result, theirs);
+        match answers.opened(tags) {
+            Ok(result) => Ok(Done { ran: Ran { result, wall, stats }, service_keys, record: Some(record) }),
+            Err(error) => {
+                recorded(record)?;
+                Err(error)
+            }
+        }
     }
 
     /// Refuses a file of tags that is not the offer's, and keys that it cannot be asked for.

@@ -287,6 +287,15 @@ pub(crate) fn queries(
     Ok(Left { runs_today, rows, aggregates: 0 })
 }
 
+/// Refuses queries that the key's lifetime does not last for.
+pub(crate) fn lasts(lasts: bool, queries: u64) -> std::result::Result<(), No> {
+    if lasts {
+        return Ok(());
+    }
+    let what = format!("{queries} queries to this publication: its tags must be published anew before that");
+    Err(No::new("lifetime", what))
+}
+
 /// Judges a run's charge by what has been spent; returns what is left, this run not yet taken off.
 pub(crate) fn budget(
     ledger: &Ledger,

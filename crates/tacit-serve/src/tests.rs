@@ -674,38 +674,120 @@ fn strangers_are_counted_and_a_peer_that_disagrees_is_named() {
     assert_eq!(events.iter().filter(|event| event.what == "strangers").count(), 4);
 }
 
-/// Queries beyond those that were announced are not answered, and those that were are charged.
-#[test]
-fn whoever_makes_more_queries_than_announced_gets_no_answer() {
-    let here = Here::start(
-        "[jobs.known]\nkind = \"lookup\"\nallow = [\"bob\"]\nprivate = \"table.oprf\"\nmax_queries = 30\n\
-         queries_in_total = 40\nruns_a_day = 9\n",
-    );
+/// A job for lookups in the published keys of the service's table.
+const KNOWN: &str = "[jobs.known]\nkind = \"lookup\"\nallow = [\"bob\"]\nprivate = \"table.oprf\"\n\
+    max_queries = 30\nqueries_in_total = 40\nruns_a_day = 9\n";
+
+fn keys_of(here: &Here, name: &str) -> tacit::data::records::KeySet {
+    let source = Source::open(&here.folder.path().join(name), id(), Dialect::default()).unwrap();
+    source.read_keys(|_| ()).unwrap()
+}
+
+/// Publishes the service's table, with so many queries of the key's lifetime.
+fn publish(here: &Here, lifetime: u64) {
     let path = |name: &str| here.folder.path().join(name);
     let seal = FileKey::from_identity(&Identity::load(&path("alice.key")).unwrap());
-    let keys = |name: &str| {
-        let source = Source::open(&path(name), id(), Dialect::default()).unwrap();
-        source.read_keys(|_| ()).unwrap()
-    };
-    let terms = tags::Terms { lifetime: 1000, per_client: 1000, key: id().agreement() };
+    let terms = tags::Terms { lifetime, per_client: lifetime, key: id().agreement() };
     let publishing = tags::Publishing { terms, threads: std::num::NonZeroUsize::MIN };
     let [mut out, mut private] = ["table.tags", "table.oprf"].map(|name| {
         std::fs::File::options().read(true).write(true).create_new(true).open(path(name)).unwrap()
     });
-    publishing.run(keys("table.csv").elements(), &mut out, &mut private, &seal, &()).unwrap();
+    publishing.run(keys_of(here, "table.csv").elements(), &mut out, &mut private, &seal, &()).unwrap();
+}
 
+/// A file of tags that is read, once it is armed, only when the service has done its part of the run.
+struct Late<'a> {
+    file: std::fs::File,
+    here: &'a Here,
+    armed: &'a std::cell::Cell<bool>,
+}
+
+impl std::io::Read for Late<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        if self.armed.replace(false) {
+            self.here.wait_for("done", 1);
+        }
+        self.file.read(bytes)
+    }
+}
+
+impl std::io::Seek for Late<'_> {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// What a client was answered is looked up when the service waits for nothing more: the file is the service's
+/// choice, and how long the look-up takes, or that it fails, would tell which keys were asked for.
+#[test]
+fn tags_are_looked_up_when_the_service_is_done() {
+    let here = Here::start(KNOWN);
+    publish(&here, 1000);
+    let path = |name: &str| here.folder.path().join(name);
+    let armed = std::cell::Cell::new(false);
+    let file = std::fs::File::open(path("table.tags")).unwrap();
+    let mut file = tags::TagFile::open(Late { file, here: &here, armed: &armed }).unwrap();
+    file.checked().unwrap();
+    let keys = keys_of(&here, "ours.csv");
+    let (records, _) = Records::open(&path("bob"), &here.bob, Side::Client).unwrap();
+    let ask = Ask { job: "known".into(), reveal: None, result: None, key: None };
+    let offered = request::ask(here.connect(), &ask, &here.bob).unwrap();
+    armed.set(true);
+    let mut done = offered.look_up(&mut file, &[7; 32], (&keys, &id()), (&here.bob, &records), &()).unwrap();
+    assert!(!armed.get(), "the file was looked into");
+    let matches = done.ran.result.len();
+    assert!(matches > 0);
+    assert!(done.record().unwrap());
+    // The record commits to what was answered, whatever matches.
+    let private = std::fs::read_to_string(path("bob").join("private.jsonl")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(private.lines().last().unwrap()).unwrap();
+    assert_eq!(kept["result"]["keys"], keys.elements().len());
+    assert!(kept["result"]["tags"].is_string() && kept["result"]["matches"].is_null());
+    here.end();
+}
+
+/// The key's lifetime bounds all clients together, and an offer says nothing of what others have asked.
+#[test]
+fn an_offer_tells_nothing_of_the_queries_of_others() {
+    let here = Here::start(KNOWN);
+    publish(&here, 1000);
+    let path = |name: &str| here.folder.path().join(name);
+    let seal = FileKey::from_identity(&Identity::load(&path("alice.key")).unwrap());
+    tags::Private::open(&path("table.oprf"), &seal)
+        .unwrap()
+        .charge(&tags::client(Some("somebody else")), 995)
+        .unwrap();
+    let mut session = here.connect();
+    let (offer, mut said) = Here::offered_of(&mut session, "known");
+    assert_eq!((offer.left.rows, offer.max_peer_keys), (40, 30));
+    let accept = Accept { keys: 6, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
+    said.add(&wire::send(session.channel(), &Message::Accept(accept)).unwrap());
+    let (message, _) = wire::receive(session.channel(), wire::PROMPT).unwrap();
+    let Message::Refusal(refusal) = message else { panic!("{message:?}") };
+    assert_eq!(refusal.rule, "lifetime");
+    drop(session);
+    here.end();
+}
+
+/// Queries beyond those that were announced are not answered, and those that were are charged.
+#[test]
+fn whoever_makes_more_queries_than_announced_gets_no_answer() {
+    let here = Here::start(KNOWN);
+    publish(&here, 1000);
+    let path = |name: &str| here.folder.path().join(name);
     let mut tags = tags::TagFile::open(std::fs::File::open(path("table.tags")).unwrap()).unwrap();
     let (publication, digest) = (tags.publication().clone(), *tags.digest());
     let querying = tags::Querying { publication: &publication, digest: &digest };
-    let theirs = keys("ours.csv");
+    let theirs = keys_of(&here, "ours.csv");
     let look_up = |announced: u64, made: usize, tags: &mut tags::TagFile<std::fs::File>| {
         let mut session = here.connect();
         let (offer, mut said) = Here::offered_of(&mut session, "known");
         here.accept(&mut session, &offer, announced, &mut said);
         let agreement = offer.agreement_on_lookups(querying.agreement(), &said);
         crate::play::agree(&mut session, &agreement).unwrap();
-        let found = querying.run(session.channels(), tags, &theirs.elements()[..made], &());
-        (offer.left.rows, found)
+        let answers = querying.run(session.channels(), tags, &theirs.elements()[..made], &());
+        session.end();
+        (offer.left.rows, answers.and_then(|answers| answers.opened(tags)))
     };
     let (left, found) = look_up(1, 20, &mut tags);
     assert!(left == 40 && found.is_err(), "{left} left, and {found:?}");

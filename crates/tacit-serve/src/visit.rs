@@ -159,7 +159,9 @@ pub(crate) fn visit(house: &House, mut session: Session) {
     match end {
         End::Refused(no) => {
             // Who is gone already need not be told.
-            let _ = wire::send(session.channel(), &Message::Refusal(no.refusal()));
+            if let Some(channel) = session.channels().first_mut() {
+                let _ = wire::send(channel, &Message::Refusal(no.refusal()));
+            }
             let words = no.logged.clone().unwrap_or_else(|| no.told.clone());
             visit.tell("refused", Some(no.rule), words);
         }
@@ -670,8 +672,9 @@ impl Visit<'_> {
         let result = play::summary(part.keys, &mut revealed);
         let key = self.key().map_err(|no| Error::Other(no.told))?;
         let theirs = play::close(session, Side::Service, begun, result.as_ref(), &key);
-        // How long this takes tells how much matched: only once the client waits for nothing more. Nor is it the
-        // client's fault if it fails.
+        // How long this takes tells how much matched: only once the client sees nothing more, not even when the
+        // session ends. Nor is it the client's fault if it fails.
+        session.end();
         let kept = within(|| {
             let revealed = revealed.opened()?;
             match (&admitted.job.output, &result) {

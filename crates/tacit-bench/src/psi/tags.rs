@@ -54,7 +54,11 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (queries, mut common) = (set(args.count, true), args.common.clone());
     let mut folder = None;
     let role = match &args.tags_in {
-        Some(folder) => Role::Asks(TagFile::open(File::open(folder.join(TAGS)).map_err(fault)?)?),
+        Some(folder) => {
+            let mut file = TagFile::open(File::open(folder.join(TAGS)).map_err(fault)?)?;
+            file.checked()?;
+            Role::Asks(file)
+        }
         None => {
             let folder = folder.insert(tempfile::tempdir().map_err(fault)?);
             common.tell = ["--tags-in".into(), folder.path().to_string_lossy().into_owned()].into();

@@ -176,8 +176,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         return list(&args, context);
     }
     let identity = Identity::load(&args.identity)?;
+    let tags = args.tags.as_deref().map(lookup::open).transpose()?;
     let offered = request::ask(connect(&args, context)?, &args.ask(), &identity)?;
-    match &args.tags {
+    match tags {
         Some(tags) => lookup::run(&args, tags, offered, &identity, context),
         None if args.input.is_empty() => Err(Error::Usage("give --input FILE".into())),
         None => intersect(&args, offered, &identity, context),

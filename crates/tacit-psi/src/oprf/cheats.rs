@@ -1,7 +1,8 @@
 //! Both parties over a channel: exact against a plain join, refusals, and scripted cheaters, each caught.
 
 use super::*;
-use crate::oprf::tags::{Published, TagFile, Terms, publish};
+use crate::oprf::tags::tests::{Trap, trapped};
+use crate::oprf::tags::{Published, TagFile, TagsError, Terms, publish};
 use rfc9497::ServerKey;
 use std::io::Cursor;
 use std::num::NonZeroUsize;
@@ -54,11 +55,16 @@ fn large() -> &'static Large {
     LARGE.get_or_init(|| Large::new(&set(0..700), 1 << 12))
 }
 
+/// The client, up to the end of its session.
+fn asked(channel: &mut Channel, file: &mut Tags, elements: &[[u8; 8]]) -> Result<Zeroizing<Vec<u128>>> {
+    file.checked()?;
+    let (publication, digest) = (file.publication().clone(), *file.digest());
+    query(channel, &mut Prg::from_os(), &publication, &digest, elements, &mut |_| ())
+}
+
 /// The client, up to the matches.
 fn client(channel: &mut Channel, mut file: Tags, elements: &[[u8; 8]]) -> Result<Vec<u32>> {
-    let mut prg = Prg::from_os();
-    let (publication, digest) = (file.publication().clone(), *file.digest());
-    let tags = query(channel, &mut prg, &publication, &digest, elements, &mut |_| ())?;
+    let tags = asked(channel, &mut file, elements)?;
     Ok(matches(&file.contains(&tags)?))
 }
 
@@ -105,12 +111,101 @@ fn queries_show_nothing_but_their_number() {
                 let prg = &mut Prg::from_os();
                 serve(channel, prg, &private, &[1; 32], u64::MAX, &mut |_| ()).unwrap()
             },
-            |channel| client(channel, large().tags(), &small).unwrap(),
+            |channel| asked(channel, &mut large().tags(), &small).unwrap(),
         );
         paces
     });
     assert!(views[0].iter().all(|pace| pace.len() > 3), "work is noted");
     assert!(views[0] == views[1] && views[1] == views[2]);
+}
+
+/// A publisher that gives one key a block of its own, with answers and proofs all right.
+struct Trapper {
+    bytes: Vec<u8>,
+    key: ServerKey,
+}
+
+impl Trapper {
+    fn new(target: u64, trap: Trap) -> Self {
+        let key = ServerKey::generate(&mut Prg::from_os());
+        Trapper { bytes: trapped(&key, &target.to_le_bytes(), trap), key }
+    }
+
+    fn open(&self) -> Result<Tags> {
+        TagFile::open(Cursor::new(self.bytes.clone()))
+    }
+
+    /// Answers, and returns how many queries there were.
+    fn serve(&self, channel: &mut Channel) -> Result<usize> {
+        let queries = greet(channel, self.open()?.digest(), 0)? as usize;
+        channel.send(&[ANSWERED])?;
+        channel.send_u64(1 << 12)?;
+        channel.flush()?;
+        for start in (0..queries).step_by(CHUNK) {
+            let mut blinded = vec![[0; 32]; CHUNK.min(queries - start)];
+            channel.recv(blinded.as_flattened_mut())?;
+            let answer = honest(&blinded, &self.key, &mut Prg::from_os());
+            channel.send(answer.elements.as_flattened())?;
+            channel.send(&answer.proof)?;
+            channel.flush()?;
+        }
+        Ok(queries)
+    }
+}
+
+const TRAPPED: u64 = 70;
+
+/// The block of one key cannot be read, or has a byte behind its tags: no query is made, whether the key is
+/// asked for or not.
+///
+/// proof: tags 2.7
+#[test]
+fn a_block_that_is_damaged_for_one_key_alone_ends_the_run_before_any_query() {
+    for trap in [Trap::Broken, Trap::Padded(1), Trap::Padded(300)] {
+        let publisher = Trapper::new(TRAPPED, trap);
+        for asks in [set(TRAPPED - 3..TRAPPED + 3), set(5000..5006)] {
+            let (served, said) = memory::run(
+                |channel| publisher.serve(channel),
+                |channel| client(channel, publisher.open().unwrap(), &asks),
+            );
+            assert!(matches!(said, Err(Error::Tags(TagsError::Damaged { .. }))), "{trap:?}: {said:?}");
+            assert!(served.is_err(), "{trap:?}: {served:?}");
+        }
+    }
+    let publisher = Trapper::new(TRAPPED, Trap::Padded(1 << 20));
+    assert!(matches!(publisher.open(), Err(Error::Tags(TagsError::Damaged { .. }))));
+}
+
+/// From the last answer to the end of its session a client works at nothing that depends on what it asked for,
+/// though a look-up right then would show it.
+///
+/// proof: tags 2.7
+#[test]
+fn a_publisher_does_not_see_by_the_pace_whether_its_key_was_asked_for() {
+    let publisher = Trapper::new(TRAPPED, Trap::Valid);
+    let asks = [set(0..300), set(5000..5300)];
+    let views = |looks_up: bool| {
+        asks.clone().map(|asks| {
+            let (served, found, [_, pace]) = paced(
+                work::clock,
+                |channel| publisher.serve(channel).unwrap(),
+                |channel| {
+                    let found = match looks_up {
+                        false => asked(channel, &mut publisher.open().unwrap(), &asks).map(|_| None),
+                        true => client(channel, publisher.open().unwrap(), &asks).map(Some),
+                    };
+                    found.unwrap()
+                },
+            );
+            assert_eq!(served, 300);
+            (found, pace)
+        })
+    };
+    let [(_, one), (_, other)] = views(false);
+    assert!(one.len() > 3 && one == other);
+    let [(found, one), (nothing, other)] = views(true);
+    assert_eq!((found, nothing), (Some(vec![TRAPPED as u32]), Some(vec![])));
+    assert!(one != other, "the look-up is noted");
 }
 
 #[test]
@@ -145,11 +240,14 @@ fn more_queries_than_are_left_are_refused_on_both_sides_and_not_answered() {
     };
     let (served, found) = ask(1, 290);
     assert_eq!((served.unwrap(), found.unwrap()), (290, vec![0, 1, 2]));
-    for who in [1, 2] {
-        let (served, found) = ask(who, 11);
-        for said in [served.map(|_| ()), found.map(|_| ())] {
-            assert!(matches!(said, Err(Error::TooManyQueries { asked: 11, left: 10 })), "{said:?}");
-        }
+    let (served, found) = ask(1, 11);
+    for said in [served.map(|_| ()), found.map(|_| ())] {
+        assert!(matches!(said, Err(Error::TooManyQueries { asked: 11, left: 10 })), "{said:?}");
+    }
+    // The second has all of its own, and is told no number of what the first has asked.
+    let (served, found) = ask(2, 11);
+    for said in [served.map(|_| ()), found.map(|_| ())] {
+        assert!(matches!(said, Err(Error::Outlived { asked: 11 })), "{said:?}");
     }
     let (served, found) = ask(2, 10);
     assert_eq!((served.unwrap(), found.unwrap()), (10, vec![0, 1, 2]));
@@ -319,7 +417,7 @@ fn garbage_and_silence_end_in_an_error() {
         0,
         |channel| {
             greet(channel, &large().published.digest, 0).unwrap();
-            channel.send(&[2]).unwrap();
+            channel.send(&[3]).unwrap();
             channel.send_u64(9).unwrap();
             channel.flush().unwrap();
         },
@@ -331,7 +429,7 @@ fn garbage_and_silence_end_in_an_error() {
 /// Seeded, every byte of the file of tags and of the wire is the same again; a change of either is one of the
 /// version. The hashes are what the test prints when they differ.
 #[test]
-fn the_bytes_of_file_and_wire_are_version_one_s() {
+fn the_bytes_of_file_one_and_wire_two_are_the_same_again() {
     let prg = |seed| Prg::from_seed(tacit_crypto::Block::new(seed));
     let terms = Terms { lifetime: 1000, per_client: 1000, key: "test".into() };
     let mut out = Cursor::new(Vec::new());
@@ -360,5 +458,5 @@ fn the_bytes_of_file_and_wire_are_version_one_s() {
     };
     let found =
         [hash(std::slice::from_ref(&large.bytes)), hash(&frames(&record_b)), hash(&frames(&record_a))];
-    assert_eq!(found, ["dc7eac853559c373", "73d759e588d24772", "cda2f5d0e7cffaa2"]);
+    assert_eq!(found, ["dc7eac853559c373", "17fd59becc479b91", "f1193dc4b23f8339"]);
 }

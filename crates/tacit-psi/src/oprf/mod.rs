@@ -22,7 +22,8 @@
 //! 2. The server [counts](private) them, on the disk, or refuses.
 //! 3. The client sends its blinded elements chunk by chunk, the server evaluates them, with one proof a
 //!    chunk.
-//! 4. The client, once all proofs have passed, looks up its tags in the file.
+//! 4. The client, once all proofs have passed and the session is over, looks up its tags in the file, all of
+//!    which it has read before step 1.
 //!
 //! # What a cheater can do at most
 //!
@@ -38,7 +39,8 @@
 //! What either side checks is public (encodings, counts, a proof on elements that both have), so that whether
 //! a check passes says nothing of the server's key; the client's blinds are fresh in every run. Blinding,
 //! evaluation and hashing take constant time. The look-up reads the file at places that depend on the
-//! client's tags.
+//! client's tags, and what stands there is the server's choice: so it comes when the server waits for nothing
+//! more ([`tags`]).
 //!
 //! # Statistical security
 //!
@@ -72,8 +74,12 @@ pub const NAME: &str = "oprf";
 pub const CHUNK: usize = 256;
 /// Chunks on their way at a time, so that both parties compute.
 const WINDOW: usize = 2;
-const MAGIC: [u8; 16] = *b"tacit-psi oprf 1";
+const MAGIC: [u8; 16] = *b"tacit-psi oprf 2";
 const HELLO: usize = 16 + 32 + 8;
+/// The server's verdicts on a number of queries: yes, more than the client has left, and no.
+const ANSWERED: u8 = 0;
+const TOO_MANY: u8 = 1;
+const UNANSWERED: u8 = 2;
 
 /// Is told how many queries are done.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
@@ -104,9 +110,11 @@ fn greet(channel: &mut Channel, digest: &[u8; 32], queries: u64) -> Result<u64> 
 ///
 /// `client` names the peer, whom the channel has authenticated; it may make `most` queries here, whatever the
 /// terms leave it. Several clients can be served at once, each on a thread: `private` is locked while queries
-/// are counted, and not while they are answered. Errors: [`Error::TooManyQueries`] when `most` or the terms
-/// of the publication do not allow them, of which the client is told; disagreement on the publication; the
-/// peer's or the link's.
+/// are counted, and not while they are answered. The client is told how many it has left of its own and, where
+/// these are not answered, that they are not: nothing else of what others have asked. Errors:
+/// [`Error::TooManyQueries`] when `most` or what the terms leave the client do not allow them,
+/// [`Error::Outlived`] when the key's lifetime does not; disagreement on the publication; the peer's or the
+/// link's.
 pub fn serve(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -130,7 +138,12 @@ pub fn serve(
         let refused = Error::TooManyQueries { asked: queries, left };
         (left, if queries > left { Err(refused) } else { private.charge(client, queries) })
     };
-    channel.send(&[u8::from(charged.is_err())])?;
+    let verdict = match charged {
+        Ok(()) => ANSWERED,
+        Err(Error::TooManyQueries { .. }) => TOO_MANY,
+        Err(_) => UNANSWERED,
+    };
+    channel.send(&[verdict])?;
     channel.send_u64(left)?;
     channel.flush()?;
     charged?;
@@ -153,9 +166,10 @@ pub fn serve(
 
 /// The small side: the tags of `elements`, in their order, for a look-up in the file of tags.
 ///
-/// `publication` and `digest` are the file's. Nothing is returned before every proof has passed. Errors:
-/// [`Error::TooManyQueries`] when the server refuses; disagreement on the publication; the peer's cheating,
-/// or the link's.
+/// `publication` and `digest` are the file's, all of which has been read
+/// ([`TagFile::checked`](tags::TagFile::checked)); the tags are looked up only when the session is over. Nothing
+/// is returned before every proof has passed. Errors: [`Error::TooManyQueries`] and [`Error::Outlived`] when the
+/// server refuses; disagreement on the publication; the peer's cheating, or the link's.
 pub fn query<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -168,12 +182,13 @@ pub fn query<E: AsRef<[u8]>>(
     if greet(channel, digest, asked)? != 0 {
         return Err(Error::Disagreement { protocol: NAME, what: "both sides query, and none serves" });
     }
-    let mut refused = [0];
-    channel.recv(&mut refused)?;
+    let mut verdict = [0];
+    channel.recv(&mut verdict)?;
     let left = channel.recv_u64()?;
-    match refused[0] {
-        0 => {}
-        1 => return Err(Error::TooManyQueries { asked, left }),
+    match verdict[0] {
+        ANSWERED => {}
+        TOO_MANY => return Err(Error::TooManyQueries { asked, left }),
+        UNANSWERED => return Err(Error::Outlived { asked }),
         _ => return Err(Error::Cheated { protocol: NAME, what: "its verdict is neither yes nor no" }),
     }
     let suite = Suite::new(Mode::Verifiable);

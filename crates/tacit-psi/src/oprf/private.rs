@@ -4,7 +4,7 @@
 //! A charge is on the disk before its queries are answered. It is an entry of a journal, whose authentication
 //! goes on from the entry before, so that none can be changed, moved or left out; and the number of entries
 //! stands in two slots, written in turn, so that none can be cut off. A crash between the two leaves one
-//! entry more than the slots know, and it counts. What no file can notice is an older copy of itself that is
+//! entry more than the slots know: it counts, and whoever opens the file next writes the slot. What no file can notice is an older copy of itself that is
 //! put back, by a backup for instance.
 //!
 //! Layout, little-endian: `tacitprf`, version (4), zeros (4), the publication's header (368), its digest
@@ -201,6 +201,10 @@ impl Private {
         for (client, queries) in charges {
             self.count(client, queries);
         }
+        // A second crash at the same point would else leave two entries ahead, and look like an older slot.
+        if vouched != Some(self.entries) {
+            self.vouch(self.entries, &self.chain.clone())?;
+        }
         Ok(())
     }
 
@@ -246,11 +250,16 @@ impl Private {
         self.clients.len()
     }
 
-    /// How many more queries the key answers for `client`.
+    /// How many more queries the terms leave `client` of its own. Nothing of what others asked is in it: it is
+    /// what the client is told.
     pub fn left(&self, client: &Client) -> u64 {
         let asked = self.clients.get(client).copied().unwrap_or(0);
-        let terms = &self.publication.terms;
-        terms.per_client.saturating_sub(asked).min(terms.lifetime.saturating_sub(self.answered))
+        self.publication.terms.per_client.saturating_sub(asked)
+    }
+
+    /// Whether the key's lifetime has so many queries left, for all clients together.
+    pub fn lasts(&self, queries: u64) -> bool {
+        queries <= self.publication.terms.lifetime.saturating_sub(self.answered)
     }
 
     pub(super) fn key(&self) -> &ServerKey {
@@ -259,12 +268,15 @@ impl Private {
 
     /// Counts `queries` for `client`, on the disk; only when this has returned may they be answered.
     ///
-    /// Errors: [`Error::TooManyQueries`] if they are more than are left, and then nothing is counted; or the
-    /// file's.
+    /// Errors: [`Error::TooManyQueries`] if they are more than the client has left, [`Error::Outlived`] if they
+    /// are more than the key has, and then nothing is counted; or the file's.
     pub fn charge(&mut self, client: &Client, queries: u64) -> Result<()> {
         let left = self.left(client);
         if queries > left {
             return Err(Error::TooManyQueries { asked: queries, left });
+        }
+        if !self.lasts(queries) {
+            return Err(Error::Outlived { asked: queries });
         }
         if queries == 0 {
             return Ok(());
@@ -277,12 +289,17 @@ impl Private {
         let at = JOURNAL + self.entries * ENTRY as u64;
         self.file.write_at(at, &entry).map_err(io_fault("counted on"))?;
         let entries = self.entries + 1;
-        let copy = (entries % 2) as usize;
-        let slot = slot(&self.keys, &self.publication.id, copy, entries, &chain);
-        self.file.write_at(SLOTS[copy], &slot).map_err(io_fault("counted on"))?;
+        self.vouch(entries, &chain)?;
         (self.chain, self.entries) = (chain, entries);
         self.count(*client, queries);
         Ok(())
+    }
+
+    /// Writes the slot for so many entries, the last of which ends in `chain`.
+    fn vouch(&mut self, entries: u64, chain: &[u8; 32]) -> Result<()> {
+        let copy = (entries % 2) as usize;
+        let slot = slot(&self.keys, &self.publication.id, copy, entries, chain);
+        Ok(self.file.write_at(SLOTS[copy], &slot).map_err(io_fault("counted on"))?)
     }
 }
 

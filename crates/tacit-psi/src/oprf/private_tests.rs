@@ -47,15 +47,17 @@ fn queries_are_counted_for_each_client_and_for_all_over_openings() {
     let mut private = open(&path).unwrap();
     assert_eq!((private.left(&ANN), private.left(&BOB), private.answered(), private.clients()), (2, 6, 4, 1));
     private.charge(&BOB, 5).unwrap();
-    // One is left of the key's lifetime, for whomever.
-    refused(private.charge(&ANN, 2), 2, 1);
+    // One is left of the key's lifetime, for whomever; what each client has left of its own says nothing of it.
+    assert_eq!((private.left(&ANN), private.lasts(1), private.lasts(2)), (2, true, false));
+    assert!(matches!(private.charge(&ANN, 2), Err(Error::Outlived { asked: 2 })));
     private.charge(&ANN, 1).unwrap();
-    refused(private.charge(&[3; 32], u64::MAX), u64::MAX, 0);
+    refused(private.charge(&[3; 32], u64::MAX), u64::MAX, 6);
+    assert!(matches!(private.charge(&[3; 32], 1), Err(Error::Outlived { asked: 1 })));
     drop(private);
     let private = open(&path).unwrap();
     assert_eq!(
         (private.left(&ANN), private.left(&BOB), private.answered(), private.clients()),
-        (0, 0, 10, 2)
+        (1, 1, 10, 2)
     );
     assert_eq!(format!("{private:?}"), "Private(3 entries, [secret])");
 }
@@ -116,6 +118,23 @@ fn older_counts_put_back_or_entries_cut_off_are_refused() {
     bytes[slots].fill(0);
     refuses(&bytes, "no slot");
     std::fs::write(&path, &latest).unwrap();
+    assert_eq!(open(&path).unwrap().answered(), 4);
+}
+
+/// Each crash leaves the entry and not the slot, and nothing is charged in between.
+#[test]
+fn two_crashes_between_entry_and_slot_leave_the_file_whole() {
+    let (_folder, path) = fresh();
+    for crashes in 1..=4 {
+        let mut private = open(&path).unwrap();
+        assert_eq!(private.answered(), crashes - 1);
+        let slots = std::fs::read(&path).unwrap()[4096..8192 + SLOT].to_vec();
+        private.charge(&BOB, 1).unwrap();
+        drop(private);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[4096..8192 + SLOT].copy_from_slice(&slots);
+        std::fs::write(&path, &bytes).unwrap();
+    }
     assert_eq!(open(&path).unwrap().answered(), 4);
 }
 

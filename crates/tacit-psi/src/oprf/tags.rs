@@ -9,6 +9,13 @@
 //! and index, and with them everything: a block is checked against its hash before it is read. Who has the
 //! digest from the server, in the handshake, has the file that the server published.
 //!
+//! # A publisher that chooses the blocks
+//!
+//! What is in a block, and which tags fall into it, is the publisher's choice: a block that cannot be read, or
+//! takes long, for the tag of one key alone would tell whether a client asks for that key. So a client reads all
+//! blocks once before it makes a query ([`TagFile::checked`]), a block has one encoding and a greatest length,
+//! and tags are looked up when the peer waits for nothing more.
+//!
 //! # How long a tag is
 //!
 //! A query that is not in the set matches one of n tags of b bits by chance with probability n / 2^b at most.
@@ -17,7 +24,7 @@
 
 use super::rfc9497::{Mode, Output, ServerKey, Suite};
 pub use crate::error::TagsError;
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
 use tacit_crypto::group::{Encoding, Points, is_identity_encoding};
@@ -38,6 +45,9 @@ const MAGIC: [u8; 8] = *b"tacittag";
 const VERSION: u32 = 1;
 const ENTRY: usize = 56;
 const DIGEST: usize = 32;
+/// The most ones in the quotients of a block: of uniform tags a block has some 1,050 at most on average, and
+/// this many with less than 2^-1000.
+const MOST_ONES: u64 = 4096;
 /// Elements evaluated at a time.
 const STEP: usize = 1024;
 
@@ -114,10 +124,7 @@ impl Publication {
     }
 
     fn with_bits(id: [u8; 32], public: Encoding, count: u64, terms: Terms, bits: u32) -> Self {
-        // Rice's parameter: about the logarithm of the mean difference times ln 2.
-        let mean = f64::from(bits) - (count.max(1) as f64).log2();
-        let rice = (mean + std::f64::consts::LN_2.log2()).round().clamp(0.0, f64::from(bits - 1)) as u32;
-        Publication { id, public, count, bits, terms, rice, body: 0 }
+        Publication { id, public, count, bits, terms, rice: rice(bits, count), body: 0 }
     }
 
     /// The header's bytes.
@@ -157,12 +164,12 @@ impl Publication {
             rice: bytes[13].into(),
             body: number(bytes, 104),
         };
-        let Publication { count, bits, ref terms, rice, .. } = publication;
+        let Publication { count, bits, ref terms, rice: parameter, .. } = publication;
         let limits = (1..=MAX_LIFETIME).contains(&terms.lifetime)
             && (1..=terms.lifetime).contains(&terms.per_client)
             && count <= MAX_ELEMENTS;
         let key = !is_identity_encoding(&publication.public) && Points::decode(&publication.public).is_ok();
-        let lengths = limits && rice < bits && bits == tag_bits(count, terms.lifetime);
+        let lengths = limits && bits == tag_bits(count, terms.lifetime) && parameter == rice(bits, count);
         if !lengths || !key || publication.to_bytes() != *bytes {
             return Err(damaged("header"));
         }
@@ -194,6 +201,23 @@ impl Publication {
     fn blocks(&self) -> u64 {
         self.count.div_ceil(BLOCK as u64)
     }
+
+    /// Tags of the block at this place.
+    fn tags_of_block(&self, at: usize) -> usize {
+        (self.count - (at * BLOCK) as u64).min(BLOCK as u64) as usize
+    }
+
+    /// Bytes of the block at this place, at most.
+    fn most_bytes(&self, at: usize) -> u64 {
+        let differences = self.tags_of_block(at) as u64 - 1;
+        (differences * u64::from(self.rice + 1) + MOST_ONES).div_ceil(8)
+    }
+}
+
+/// Rice's parameter for `count` tags of `bits` bits: about the logarithm of the mean difference times ln 2.
+fn rice(bits: u32, count: u64) -> u32 {
+    let mean = f64::from(bits) - (count.max(1) as f64).log2();
+    (mean + std::f64::consts::LN_2.log2()).round().clamp(0.0, f64::from(bits - 1)) as u32
 }
 
 /// Bits of a tag for `count` elements and the queries of a key's lifetime.
@@ -416,6 +440,11 @@ impl<'a> BitReader<'a> {
         }
     }
 
+    /// Whether all that is left are zeros of a byte that was begun.
+    fn is_at_end(&self) -> bool {
+        self.bytes.is_empty() && self.filled < 8 && self.pending == 0
+    }
+
     fn skip(&mut self, bits: u32) {
         self.pending = self.pending.checked_shr(bits).unwrap_or(0);
         self.filled -= bits;
@@ -444,6 +473,8 @@ pub struct TagFile<R> {
     publication: Publication,
     digest: [u8; 32],
     index: Vec<u8>,
+    /// How many tags all blocks had, once they were read.
+    checked: Option<u64>,
 }
 
 impl<R: Read + Seek> TagFile<R> {
@@ -473,18 +504,22 @@ impl<R: Read + Seek> TagFile<R> {
         if digest(&header, &index) != stored {
             return Err(damaged("header or index").into());
         }
-        let file = TagFile { source, publication, digest: stored, index };
+        let file = TagFile { source, publication, digest: stored, index, checked: None };
         file.check_index()?;
         Ok(file)
     }
 
-    /// First tags ascend and are no longer than tags are, and the blocks fill the body.
+    /// First tags ascend and are no longer than tags are, and the blocks fill the body, none longer than one
+    /// can be.
     fn check_index(&self) -> Result<()> {
         let mut before = (0, 0);
-        for entry in self.index.as_chunks::<ENTRY>().0 {
+        for (at, entry) in self.index.as_chunks::<ENTRY>().0.iter().enumerate() {
             let (first, end) = Self::entry(entry);
             let fits = first.checked_shr(self.publication.bits).unwrap_or(0) == 0;
-            if first < before.0 || end < before.1 || end > self.publication.body || !fits {
+            let length = end.checked_sub(before.1);
+            // proof: tags 2.7
+            let fits = fits && length.is_some_and(|length| length <= self.publication.most_bytes(at));
+            if first < before.0 || end > self.publication.body || !fits {
                 return Err(damaged("index").into());
             }
             before = (first, end);
@@ -511,7 +546,9 @@ impl<R: Read + Seek> TagFile<R> {
 
     /// Which of the tags are in the file.
     ///
-    /// Reads the blocks that the tags fall into, each once, in the file's order. Errors: [`TagsError`].
+    /// Reads the blocks that the tags fall into, each once, in the file's order: how long that takes, and
+    /// whether a block can be read, depends on the tags and on what the publisher put into the file. So the
+    /// peer must wait for nothing more; see also [`checked`](Self::checked). Errors: [`TagsError`].
     pub fn contains(&mut self, tags: &[u128]) -> Result<Vec<bool>> {
         let mut order: Vec<usize> = (0..tags.len()).collect();
         order.sort_unstable_by_key(|&at| tags[at]);
@@ -529,6 +566,16 @@ impl<R: Read + Seek> TagFile<R> {
         Ok(found)
     }
 
+    /// As [`check`](Self::check), which is done once for an open file: before any query is made, so that
+    /// nothing of what is asked decides whether the file is found to be damaged.
+    pub fn checked(&mut self) -> Result<u64> {
+        // proof: tags 2.7
+        match self.checked {
+            Some(count) => Ok(count),
+            None => self.check(),
+        }
+    }
+
     /// Reads and checks every block; returns the number of tags.
     pub fn check(&mut self) -> Result<u64> {
         let mut count = 0;
@@ -541,6 +588,7 @@ impl<R: Read + Seek> TagFile<R> {
             last = block[block.len() - 1];
             count += block.len() as u64;
         }
+        self.checked = Some(count);
         Ok(count)
     }
 
@@ -558,7 +606,8 @@ impl<R: Read + Seek> TagFile<R> {
         if block_hash(at as u64, &bytes) != expected {
             return Err(damaged("a block of tags").into());
         }
-        let count = (self.publication.count - (at * BLOCK) as u64).min(BLOCK as u64) as usize;
+        work::done(work::Kind::Sought, bytes.len());
+        let count = self.publication.tags_of_block(at);
         let mut bits = BitReader::new(&bytes);
         let mut tags = Vec::with_capacity(count);
         tags.push(first);
@@ -570,6 +619,10 @@ impl<R: Read + Seek> TagFile<R> {
                 .filter(|tag| tag.checked_shr(self.publication.bits).unwrap_or(0) == 0)
                 .ok_or(damaged("a block of tags"))?;
             tags.push(tag);
+        }
+        // One encoding alone: nothing behind the last tag but the zeros of its byte.
+        if !bits.is_at_end() {
+            return Err(damaged("a block of tags").into());
         }
         Ok(tags)
     }
@@ -584,4 +637,4 @@ impl<R: Read + Seek> TagFile<R> {
 
 #[cfg(test)]
 #[path = "tags_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -28,7 +28,102 @@ fn file_of(tags: &mut [u128], bits: u32) -> TagFile<Cursor<Vec<u8>>> {
     let digest = write(&mut out, &mut publication, tags).unwrap();
     let index = publication.blocks() as usize * ENTRY;
     let index = out.get_ref()[HEADER..HEADER + index].to_vec();
-    TagFile { source: out, publication, digest, index }
+    TagFile { source: out, publication, digest, index, checked: None }
+}
+
+/// The file of a publisher that chooses first tags and blocks itself.
+pub(in crate::oprf) fn forged(mut publication: Publication, blocks: &[(u128, Vec<u8>)]) -> Vec<u8> {
+    let (mut index, mut body) = (Vec::new(), Vec::new());
+    for (number, (first, block)) in (0..).zip(blocks) {
+        body.extend_from_slice(block);
+        index.extend_from_slice(&first.to_le_bytes());
+        index.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        index.extend_from_slice(&block_hash(number, block));
+    }
+    publication.body = body.len() as u64;
+    let header = publication.to_bytes();
+    [&header[..], &index, &digest(&header, &index), &body].concat()
+}
+
+/// What a cheater puts into the block that the tag of one key alone falls into.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::oprf) enum Trap {
+    /// Bytes that are no tags.
+    Broken,
+    /// The tag itself, and so many zeros behind.
+    Padded(usize),
+    /// The tag itself, rightly coded.
+    Valid,
+}
+
+/// A file of three blocks whose second has a range of its own: that of the key `target`.
+pub(in crate::oprf) fn trapped(key: &ServerKey, target: &[u8], trap: Trap) -> Vec<u8> {
+    let count = 3 * BLOCK;
+    let publication = Publication::new([8; 32], *key.public(), count as u64, terms(1 << 12)).unwrap();
+    let suite = Suite::new(Mode::Verifiable);
+    let outputs = suite.apply(key, &[publication.input(target)], b"").unwrap();
+    let tag = publication.tags(&outputs)[0];
+    let above = (1 << publication.bits) - 1 - tag;
+    let mut low: Vec<_> = random_tags(BLOCK, 128, 9).iter().map(|other| other % tag).collect();
+    let mut high: Vec<_> = random_tags(BLOCK, 128, 10).iter().map(|other| tag + 1 + other % above).collect();
+    low.sort_unstable();
+    high.sort_unstable();
+    let own = encode(&[tag; BLOCK], publication.rice);
+    let own = match trap {
+        Trap::Broken => vec![0xff; 8],
+        Trap::Padded(zeros) => [own, vec![0; zeros]].concat(),
+        Trap::Valid => own,
+    };
+    let rice = publication.rice;
+    forged(publication, &[(low[0], encode(&low, rice)), (tag, own), (high[0], encode(&high, rice))])
+}
+
+/// proof: tags 2.7
+#[test]
+fn a_block_has_one_encoding_and_one_parameter() {
+    let key = ServerKey::from_bytes(&[1; 32]).unwrap();
+    let open = |trap| TagFile::open(Cursor::new(trapped(&key, b"x", trap)));
+    assert_eq!(open(Trap::Valid).unwrap().checked().unwrap(), 3 * BLOCK as u64);
+    // More than a block can take is refused by the index, without a look at it.
+    for zeros in [4 << 10, 1 << 20] {
+        assert!(matches!(open(Trap::Padded(zeros)), Err(Error::Tags(TagsError::Damaged { what: "index" }))));
+    }
+    for trap in [Trap::Broken, Trap::Padded(1), Trap::Padded(100)] {
+        let said = open(trap).unwrap().checked();
+        assert!(matches!(said, Err(Error::Tags(TagsError::Damaged { .. }))), "{trap:?}: {said:?}");
+    }
+    // Ones where the last byte has room.
+    let mut publication = Publication::new([8; 32], public(), 3, terms(1)).unwrap();
+    let tags = [5, 9, 77];
+    let mut block = encode(&tags, publication.rice);
+    assert_ne!(2 * (publication.rice + 1) % 8, 0);
+    let whole = forged(publication.clone(), &[(5, block.clone())]);
+    assert_eq!(TagFile::open(Cursor::new(whole)).unwrap().checked().unwrap(), 3);
+    *block.last_mut().unwrap() |= 0x80;
+    let mut file = TagFile::open(Cursor::new(forged(publication.clone(), &[(5, block)]))).unwrap();
+    assert!(matches!(file.checked(), Err(Error::Tags(TagsError::Damaged { .. }))));
+    // Another parameter than that of the tags' length, with blocks of it.
+    for rice in [0, publication.rice - 1, publication.rice + 1] {
+        publication.rice = rice;
+        let tags = [5, 6, 7];
+        let said = TagFile::open(Cursor::new(forged(publication.clone(), &[(5, encode(&tags, rice))])));
+        assert!(matches!(said, Err(Error::Tags(TagsError::Damaged { what: "header" }))), "{rice}");
+    }
+}
+
+/// Honest files are far from the most ones of a block, whatever their size.
+#[test]
+fn blocks_of_uniform_tags_are_within_their_bound() {
+    for n in [1, 2, 100, 511, 512, 513, 700, 1023, 1025, 1448, 1449, 5000, 40_000] {
+        let bits = tag_bits(n as u64, 1 << 10);
+        let mut tags = random_tags(n, bits, n as u128);
+        let file = file_of(&mut tags, bits);
+        file.check_index().unwrap();
+        for block in tags.chunks(BLOCK) {
+            let ones: u128 = block.windows(2).map(|two| (two[1] - two[0]) >> file.publication.rice).sum();
+            assert!(ones < u128::from(MOST_ONES / 2), "{n} tags: {ones} ones");
+        }
+    }
 }
 
 fn published(n: u32) -> (Vec<u8>, Published, Vec<[u8; 4]>) {

@@ -71,6 +71,8 @@ impl Visit<'_> {
 
         let nothing = self.charge_queries(ask, &id, 0);
         let left = self.house.ledger(|ledger| {
+            // Of the key's lifetime the client hears only whether it is over: the rest tells what others asked.
+            rules::lasts(answering.lasts(1), 1)?;
             let left = rules::queries(ledger, lookup, answering.left(), &nothing)?;
             rules::offers(&lookup.gate, &ledger.spent(&nothing))?;
             ledger.offer(nothing).map_err(End::Failed)?;
@@ -87,6 +89,7 @@ impl Visit<'_> {
                 if now.answers == lookup.answers && rules::is_told_alike(&now.gate, &lookup.gate) =>
             {
                 rules::asked(now, charge.rows)?;
+                rules::lasts(answering.lasts(charge.rows), charge.rows)?;
                 rules::queries(ledger, now, answering.left(), charge).map(|_| ())
             }
             _ => Err(rules::changed()),

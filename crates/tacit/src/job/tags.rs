@@ -27,6 +27,7 @@ use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_psi::oprf::private::{self, Client};
 use tacit_psi::oprf::{self, tags};
 use thiserror::Error as Fault;
+use zeroize::Zeroizing;
 
 pub use tacit_psi::oprf::private::{Private, client};
 pub use tacit_psi::oprf::tags::{Publication, TagFile, Terms};
@@ -149,9 +150,14 @@ impl Answering<'_> {
         learned(self.private().publication().count)
     }
 
-    /// How many more queries the client has.
+    /// How many more queries the client has of its own, whatever the key's lifetime has left for all.
     pub fn left(&self) -> u64 {
         self.private().left(&self.client)
+    }
+
+    /// Whether the key's lifetime has so many queries left.
+    pub fn lasts(&self, queries: u64) -> bool {
+        self.private().lasts(queries)
     }
 
     fn private(&self) -> MutexGuard<'_, Private> {
@@ -241,24 +247,49 @@ impl Querying<'_> {
         learned_of(asked)
     }
 
-    /// The places of the `elements`, which are distinct, that are in the `file` of tags of this publication;
-    /// asks over `channels`, of which it takes the first.
+    /// Asks for the `elements`, which are distinct, over `channels`, of which it takes the first. All of the
+    /// `file` of tags of this publication is read first, unless it was before ([`TagFile::checked`]).
     ///
-    /// Nothing is returned before every proof has passed.
+    /// Nothing is returned before every proof has passed, and nothing is looked up: see [`Answers::opened`].
     pub fn run<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
         file: &mut TagFile<impl Read + Seek>,
         elements: &[E],
         observer: &dyn Observer,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Answers> {
+        file.checked()?;
         let asked = elements.len() as u64;
         let bytes = self.estimate(asked, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE)?[0].bytes;
         let course = Course::begin(QUERYING, channels, bytes, observer);
         let told = &mut |done| course.at(0, done, asked);
         let (channel, mut prg) = (first(channels)?, Prg::from_os());
-        let tags = oprf::query(channel, &mut prg, self.publication, self.digest, elements, told)?;
-        Ok(oprf::matches(&file.contains(&tags)?))
+        Ok(Answers(oprf::query(channel, &mut prg, self.publication, self.digest, elements, told)?))
+    }
+}
+
+/// What the publisher answered: the tags of our elements, not looked up yet.
+pub struct Answers(Zeroizing<Vec<u128>>);
+
+impl Answers {
+    /// The places of those elements that are in the `file` of tags.
+    ///
+    /// How long this takes depends on what was asked and on what the publisher put into the file, so the session
+    /// must have ended: the publisher would see when it does.
+    pub fn opened(&self, file: &mut TagFile<impl Read + Seek>) -> Result<Vec<u32>> {
+        // proof: tags 2.7
+        Ok(oprf::matches(&file.contains(&self.0)?))
+    }
+
+    /// The tags, in the order of the elements.
+    pub fn tags(&self) -> &[u128] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Answers({} tags, [secret])", self.0.len())
     }
 }
 
@@ -292,6 +323,51 @@ mod tests {
         (made, out.into_inner())
     }
 
+    /// A file that counts how often it is read.
+    struct Counted<'a>(Cursor<&'a [u8]>, &'a std::cell::Cell<u64>);
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+            self.1.set(self.1.get() + 1);
+            self.0.read(bytes)
+        }
+    }
+
+    impl Seek for Counted<'_> {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    /// All of the file is read before the first byte is sent, once for an open file, and nothing of it between
+    /// that and the session's end.
+    #[test]
+    fn a_run_reads_the_file_before_it_asks_and_looks_up_after_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.oprf");
+        let terms = Terms { lifetime: 9, per_client: 9, key: "email".into() };
+        let (made, bytes) = published(&["ann", "bob"], terms, &path);
+        let asking = Querying { publication: &made.publication, digest: &made.digest };
+        let private = Mutex::new(Private::open(&path, &seal()).unwrap());
+        let answering = Answering { private: &private, client: client(None), most: u64::MAX };
+        let reads = std::cell::Cell::new(0);
+        let mut file = TagFile::open(Counted(Cursor::new(&bytes), &reads)).unwrap();
+        let opened = reads.get();
+        for round in 0..2 {
+            let (mut a, mut b) = tacit_net::memory::pair();
+            let before = reads.get();
+            let answers = std::thread::scope(|scope| {
+                scope.spawn(|| answering.run(std::slice::from_mut(&mut a), &()).unwrap());
+                asking.run(std::slice::from_mut(&mut b), &mut file, &["bob"], &()).unwrap()
+            });
+            assert_eq!((before > opened, reads.get() > before), (round > 0, round == 0));
+            let asked = reads.get();
+            assert_eq!(answers.opened(&mut file).unwrap(), [0]);
+            assert!(reads.get() > asked);
+            assert_eq!(format!("{answers:?}"), "Answers(1 tags, [secret])");
+        }
+    }
+
     #[test]
     fn a_set_is_published_asked_and_published_anew() {
         let folder = tempfile::tempdir().unwrap();
@@ -314,7 +390,8 @@ mod tests {
             let serving = scope.spawn(|| answering.run(std::slice::from_mut(&mut a), &()));
             let mut file = TagFile::open(Cursor::new(&bytes)).unwrap();
             let witness = Witness::default();
-            let matches = asking.run(std::slice::from_mut(&mut b), &mut file, &mine, &witness).unwrap();
+            let answers = asking.run(std::slice::from_mut(&mut b), &mut file, &mine, &witness).unwrap();
+            let matches = answers.opened(&mut file).unwrap();
             assert_eq!(witness.0.lock().unwrap().last().map(|step| (step.done, step.total)), Some((3, 3)));
             (serving.join().unwrap().unwrap(), matches)
         });

@@ -33,6 +33,11 @@ impl Session {
         observer: &dyn Observer,
     ) -> Result<Ran<Vec<u32>>> {
         self.allow_tags()?;
-        self.timed(job.agreement(), |opened| job.run(opened.channels(), file, elements, observer))
+        // Before there is a session that could wait for it.
+        file.checked()?;
+        let ran =
+            self.timed(job.agreement(), |opened| job.run(opened.channels(), file, elements, observer))?;
+        // The session has ended: the publisher sees nothing any more of how long this takes, or how it ends.
+        Ok(Ran { result: ran.result.opened(file)?, wall: ran.wall, stats: ran.stats })
     }
 }

@@ -63,16 +63,22 @@ impl Asked<'_> {
     }
 }
 
-/// Looks up what `args` name, by an offer that the service has made.
+/// Opens the file of tags and reads all of it, so that a damaged one is refused before the service hears of us.
+pub(super) fn open(tags: &Path) -> Result<TagFile<File>> {
+    let of_tags = |error: tacit::psi::Error| Error::Input(format!("{}: {error}", tags.display()));
+    let mut file = TagFile::open(output::open(tags)?).map_err(of_tags)?;
+    file.checked().map_err(of_tags)?;
+    Ok(file)
+}
+
+/// Looks up what `args` name in `file`, by an offer that the service has made.
 pub(super) fn run(
     args: &Args,
-    tags: &Path,
+    mut file: TagFile<File>,
     offered: Offered,
     identity: &Identity,
     context: &Context,
 ) -> Result<()> {
-    let of_tags = |error: tacit::psi::Error| Error::Input(format!("{}: {error}", tags.display()));
-    let mut file: TagFile<File> = TagFile::open(output::open(tags)?).map_err(of_tags)?;
     let named = KeySpec::named(all(&args.key), Normalisation::default());
     let spec = KeySpec { nulls: all(&args.null), ..named };
     let asked = match args.input.as_slice() {
