@@ -225,6 +225,22 @@ fn what_a_sheet_has_no_room_for_is_found_before() {
     }
 }
 
+/// The least number of 64 bits is text, as all of more digits than a sheet counts.
+#[test]
+fn the_least_number_goes_to_a_workbook_as_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    let content = format!("{{\"k\":{}}}\n{{\"k\":{}}}\n{{\"k\":-999999999999999}}\n", i64::MIN, i64::MAX);
+    std::fs::write(&path, content).unwrap();
+    let (source, keys) = open(&path, "k", Options::default()).unwrap();
+    let target = folder.path().join("o.xlsx");
+    source.prove(&target).unwrap();
+    let mut out = Vec::new();
+    source.write_matches(&keys, &[0, 1, 2], &target, &mut out).unwrap();
+    std::fs::write(&target, &out).unwrap();
+    assert_eq!(text(&target, "k"), format!("k\n{}\n{}\n-999999999999999\n", i64::MIN, i64::MAX));
+}
+
 /// A cell that names column 2,147,483,647: room for the columns before it would be 50 GB, and the process would end.
 #[test]
 fn a_cell_beyond_the_last_column_is_damage() {
