@@ -8,7 +8,7 @@ use super::limits::{SHEET_COLUMNS, SHEET_ROWS};
 use crate::csv::{ErrorCells, Header, Options};
 use crate::fault::{Error, Result, gave_up, guarded, name};
 use crate::input::Input;
-use crate::kept::Kept;
+use crate::kept::{Kept, rows_of_batch};
 use arrow_array::builder::{
     BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, LargeStringBuilder,
     TimestampMillisecondBuilder,
@@ -23,8 +23,6 @@ use std::path::Path;
 use std::sync::Arc;
 use tacit_crypto::fence::fenced;
 
-/// Rows of a batch.
-const BATCH: usize = 8192;
 /// Bytes that a part of a workbook unpacks to, at most: a sheet, and what sheets share.
 const MOST_SHEET: u64 = 4 << 30;
 const MOST_SHARED: u64 = 1 << 30;
@@ -613,7 +611,7 @@ impl<'a> Rows<'a> {
         }
         self.cells.iter_mut().for_each(|cell| *cell = None);
         self.waiting += 1;
-        if self.waiting == BATCH { self.flush() } else { Ok(()) }
+        if self.waiting == rows_of_batch(self.builders.len()) { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {
