@@ -188,6 +188,7 @@ impl Source {
         if input.packing() != Packing::Plain {
             return Err(Error::PackedColumns { path, format: format.name() });
         }
+        let input = input.watched()?;
         let own = |what: String| {
             let damaged = || Error::Damaged { path: path.clone(), format: format.name(), what };
             input.fault().unwrap_or_else(damaged)

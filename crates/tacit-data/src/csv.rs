@@ -24,7 +24,7 @@ use crate::behind::{Behind, beside};
 pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
-use crate::kept::Kept;
+use crate::kept::{Kept, rows_of_batch};
 use crate::kind;
 use crate::lines::RowLines;
 use crate::records::{KeySet, KeySpec, Normalisation};
@@ -32,16 +32,11 @@ use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use rows::{Marks, Rows};
+use rows::{Marks, Rows, Written};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use stream::BYTE_ORDER_MARK;
-
-/// Rows of a batch of columns.
-const BATCH: usize = 1 << 16;
-/// The same, of what is kept to be read again.
-const ROWS_KEPT: usize = 8192;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -228,12 +223,17 @@ impl Source {
         if !found || rows.fields().all(str::is_empty) && options.header == Header::Names {
             return Err(Error::Empty(path));
         }
+        let end = match rows.written().end {
+            b"\r\n" => b"\r\n",
+            b"\r" => &b"\r"[..],
+            _ => b"\n",
+        };
         let header = match options.header {
             Header::Names => rows.fields().map(str::to_owned).collect(),
             Header::None => (1..=rows.len()).map(|number| number.to_string()).collect(),
         };
         drop(rows);
-        source.header = header;
+        (source.header, source.form.end) = (header, end);
         Ok(source)
     }
 
@@ -349,7 +349,7 @@ impl Source {
             let batch = RecordBatch::try_new(schema.clone(), arrays);
             batch.and_then(|batch| writer.write(&batch)).map_err(|error| unkept(&error))
         };
-        let mut waiting = 0;
+        let (mut waiting, most) = (0, rows_of_batch(places.len()));
         let mut lines = RowLines::default();
         self.read_columns(&places, |line, cells| {
             lines.add(line);
@@ -357,7 +357,7 @@ impl Source {
                 column.append_option((!cell.is_empty()).then_some(cell));
             }
             waiting += 1;
-            if waiting == ROWS_KEPT {
+            if waiting == most {
                 waiting = 0;
                 flush(&mut columns)?;
             }
@@ -391,11 +391,11 @@ impl Source {
             })
         };
         let places: Vec<usize> = (0..names.len()).collect();
-        let mut rows = 0;
+        let (mut rows, most) = (0, rows_of_batch(names.len()));
         self.read_columns(&places, |_, cells| {
             columns.iter_mut().zip(cells).for_each(|(column, cell)| column.append_value(cell));
             rows += 1;
-            if rows % BATCH == 0 {
+            if rows % most == 0 {
                 batches.push(take(&mut columns)?);
             }
             Ok::<_, Error>(())
@@ -645,17 +645,13 @@ impl<'a, W: Write> TableWriter<'a, W> {
     }
 
     /// A row as it stood in its file, of which the last one may have no end.
-    fn write(&mut self, row: &[u8]) -> Result<()> {
-        if row.ends_with(b"\n") {
-            return self.put(row);
-        }
-        let (body, end) = self.ended(row);
-        self.put(body)?;
-        self.put(end)
+    fn write(&mut self, row: Written<'_>) -> Result<()> {
+        self.put(row.body)?;
+        self.end(row)
     }
 
     /// A row as it stood in its file, and more fields, which this dialect must hold.
-    fn whole(&mut self, row: &[u8], more: &[String]) -> Result<()> {
+    fn whole(&mut self, row: Written<'_>, more: &[String]) -> Result<()> {
         match self.extended(row, more.iter().map(|field| Some(field.as_str())))? {
             0 => Ok(()),
             _ => Err(no_room(self.target, "every result")),
@@ -664,7 +660,7 @@ impl<'a, W: Write> TableWriter<'a, W> {
 
     /// A row as it stood in its file, and more fields. Returns how many of them this dialect cannot hold: they
     /// are left empty. A field may be the peer's: it must not end a field or a row of ours.
-    fn extended<'c>(&mut self, row: &[u8], more: impl Iterator<Item = Option<&'c str>>) -> Result<u64> {
+    fn extended<'c>(&mut self, row: Written<'_>, more: impl Iterator<Item = Option<&'c str>>) -> Result<u64> {
         let (mut tail, mut emptied) = (Vec::new(), 0);
         for field in more {
             tail.push(self.form.delimiter);
@@ -674,23 +670,15 @@ impl<'a, W: Write> TableWriter<'a, W> {
                 false => emptied += 1,
             }
         }
-        let (body, end) = self.ended(row);
-        self.put(body)?;
+        self.put(row.body)?;
         self.put(&tail)?;
-        self.put(end)?;
+        self.end(row)?;
         Ok(emptied)
     }
 
-    fn ended<'r>(&self, row: &'r [u8]) -> (&'r [u8], &'static [u8]) {
-        if let Some(body) = row.strip_suffix(b"\r\n") {
-            (body, b"\r\n")
-        } else if let Some(body) = row.strip_suffix(b"\n") {
-            (body, b"\n")
-        } else if let Some(body) = row.strip_suffix(b"\r") {
-            (body, b"\r")
-        } else {
-            (row, self.form.end)
-        }
+    /// Ends the line of `row`.
+    fn end(&mut self, row: Written<'_>) -> Result<()> {
+        self.put(if row.end.is_empty() { self.form.end } else { row.end })
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -711,24 +699,25 @@ impl<'a, W: Write> TableWriter<'a, W> {
 struct Form {
     delimiter: u8,
     byte_order_mark: bool,
-    /// What ends the first row.
+    /// What ends the first row, and so a last one that the file does not end.
     end: &'static [u8],
 }
 
 impl Form {
-    /// What the first line of the `text` shows; a delimiter that was given counts more.
+    /// What the first line of the `text` shows; a delimiter that was given counts more. What ends rows is told by
+    /// who reads the first one.
     fn of(text: &[u8], start: &stream::Start, options: Options) -> Self {
         let quote = options.quote.byte();
+        let escape = options.escape.filter(|escape| Some(*escape) != quote);
         let mut quoted = false;
         let mut counts = [(b',', 0u32), (b';', 0), (b'\t', 0), (b'|', 0)];
-        let mut end = text.len();
-        for (at, &byte) in text.iter().enumerate() {
+        let mut bytes = text.iter();
+        while let Some(&byte) = bytes.next() {
             match byte {
+                // What it escapes is part of a field.
+                byte if Some(byte) == escape && (quoted || quote.is_none()) => _ = bytes.next(),
                 byte if Some(byte) == quote => quoted = !quoted,
-                b'\n' | b'\r' if !quoted => {
-                    end = at;
-                    break;
-                }
+                b'\n' | b'\r' if !quoted => break,
                 _ if quoted => {}
                 _ => counts.iter_mut().filter(|(delimiter, _)| *delimiter == byte).for_each(|(_, n)| *n += 1),
             }
@@ -740,12 +729,7 @@ impl Form {
                 counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(delimiter, _)| *delimiter)
             }
         };
-        let end: &[u8] = match &text[end..] {
-            [b'\r', b'\n', ..] => b"\r\n",
-            [b'\r', ..] => b"\r",
-            _ => b"\n",
-        };
-        Form { delimiter, byte_order_mark: start.byte_order_mark, end }
+        Form { delimiter, byte_order_mark: start.byte_order_mark, end: b"\n" }
     }
 
     /// Whether a byte ends a field or a row, or encloses one.

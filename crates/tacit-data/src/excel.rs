@@ -7,6 +7,7 @@
 
 mod days;
 mod limits;
+mod old;
 mod read;
 mod write;
 

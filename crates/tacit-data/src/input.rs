@@ -3,8 +3,8 @@
 //! A table is read twice, and a stream cannot be: what comes from standard input or a pipe is kept in a
 //! nameless file, encrypted under a key that only this process knows and that is gone with it. Memory holds
 //! one piece at a time. What a database answers is kept so too: it is asked once, and what is read again is
-//! what it said. An object in a store is read again, and is refused if it changed; so is a file that was opened to
-//! be recorded ([`Input::open_pinned`]). How a file is packed is known by its first bytes, whatever it is called.
+//! what it said. An object in a store is read again, and is refused if it changed; so is a file of columns, and one
+//! that was opened to be recorded ([`Input::open_pinned`]). How a file is packed is known by its first bytes, whatever it is called.
 
 use crate::fault::{Error, Result, gave_up};
 use crate::kept::{Kept, mask};
@@ -239,6 +239,16 @@ impl Input {
         }
     }
 
+    /// The same, of which later reads give what was read before, or nothing: for a file that is not read through.
+    pub(crate) fn watched(mut self) -> Result<Self> {
+        if matches!(self.place, Place::File) {
+            let pinned = Pinned::open(&self.path).map_err(|error| self.unreadable(error))?;
+            self.bytes = pinned.bytes();
+            self.place = Place::Pinned(Arc::new(pinned));
+        }
+        Ok(self)
+    }
+
     /// A table that was read already and is kept as an Arrow file; `digest` is of what was read.
     pub(crate) fn kept(path: &Path, kept: Kept, digest: [u8; 32]) -> Self {
         Input {
@@ -323,8 +333,10 @@ impl Input {
         if let Some(answer) = self.answer {
             return Ok(answer);
         }
-        if let Place::Pinned(pinned) = &self.place {
-            return Ok(pinned.digest());
+        if let Place::Pinned(pinned) = &self.place
+            && let Some(digest) = pinned.digest()
+        {
+            return Ok(digest);
         }
         let mut hasher = blake3::Hasher::new();
         let mut stored = self.as_stored()?;
@@ -367,16 +379,28 @@ impl Input {
     /// come to their end. Of a pinned file no reading gives others than those that were hashed.
     pub fn last_read(&self) -> Option<[u8; 32]> {
         match &self.place {
-            Place::Pinned(pinned) => Some(pinned.digest()),
+            Place::Pinned(pinned) => pinned.digest().or_else(|| self.last_read.digest()),
             _ => self.last_read.digest(),
         }
+    }
+
+    /// The file by its name, once more: a pipe that has come in its place would be waited for.
+    fn reopened(&self) -> Result<File> {
+        let metadata = std::fs::metadata(&self.path).map_err(|error| self.unreadable(error))?;
+        if !metadata.is_file() {
+            return Err(Error::Changed(self.path.clone()));
+        }
+        File::open(&self.path).map_err(|error| self.unreadable(error))
     }
 
     /// Its bytes as it is packed, from the start.
     fn as_stored(&self) -> Result<Box<dyn Read>> {
         Ok(match &self.place {
-            Place::File => Box::new(File::open(&self.path).map_err(|error| self.unreadable(error))?),
-            Place::Pinned(pinned) => Box::new(pinned::Bytes { pinned: pinned.clone(), at: 0 }),
+            Place::File => Box::new(self.reopened()?),
+            Place::Pinned(pinned) => {
+                pinned.start_again();
+                Box::new(pinned::Bytes { pinned: pinned.clone(), at: 0 })
+            }
             Place::Kept(kept) => Box::new(kept.reader().map_err(|error| self.unreadable(error))?),
             Place::Object(object) => Box::new(object.stream()),
         })
@@ -402,7 +426,7 @@ impl Input {
             return Ok(Box::new(BufReader::with_capacity(BUFFER, inner)));
         }
         let stored: Box<dyn Read> = match &self.place {
-            Place::Pinned(_) => self.as_stored()?,
+            Place::Pinned(pinned) if pinned.digest().is_some() => self.as_stored()?,
             _ => Box::new(self.last_read.of(self.as_stored()?)),
         };
         let stored = BufReader::with_capacity(BUFFER, Counted { inner: stored, done: self.done.clone() });
@@ -435,11 +459,14 @@ impl Input {
         let unreadable = |error| self.unreadable(error);
         let (place, bytes) = match &self.place {
             Place::File => {
-                let file = File::open(&self.path).map_err(unreadable)?;
+                let file = self.reopened()?;
                 let bytes = file.metadata().map_err(unreadable)?.len();
                 (Bulk::File(file), bytes)
             }
-            Place::Pinned(pinned) => (Bulk::Pinned(pinned.clone()), pinned.bytes()),
+            Place::Pinned(pinned) => {
+                pinned.start_again();
+                (Bulk::Pinned(pinned.clone()), pinned.bytes())
+            }
             Place::Kept(kept) => (Bulk::Kept(kept.file().map_err(unreadable)?, kept.key()), kept.bytes()),
             Place::Object(object) => (Bulk::Object(object.clone()), object.bytes()),
         };

@@ -9,7 +9,7 @@ use crate::csv::Options;
 use crate::encoding::{self, Decoded, is_foreign};
 use crate::fault::{Error, Place, Result};
 use crate::input::Input;
-use crate::kept::{Kept, NUMERIC};
+use crate::kept::{Kept, NUMERIC, rows_of_batch};
 use arrow_array::builder::{BooleanBuilder, Int64Builder, LargeStringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::FileWriter;
@@ -20,8 +20,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
-/// Rows, and bytes of their lines, that are written together.
-const BATCH: usize = 8192;
+/// Bytes of lines that are written together.
 const BATCH_BYTES: usize = 8 << 20;
 /// Columns that a table may have.
 const MOST_COLUMNS: usize = 1 << 14;
@@ -61,11 +60,12 @@ pub(crate) fn to_columns(input: &Input, options: &Options) -> Result<Input> {
     let schema = columns.schema();
     let kept = Kept::new().map_err(|error| unkept(&error))?;
     let mut writer = FileWriter::try_new(kept, &schema).map_err(|error| unkept(&error))?;
+    let most = rows_of_batch(columns.all.len());
     let mut batch = Batch::new(&columns, schema);
     let mut lines = Lines::open(input, options)?;
     while lines.next()? {
         batch.add(&columns, &lines)?;
-        if batch.rows == BATCH || batch.bytes >= BATCH_BYTES {
+        if batch.rows == most || batch.bytes >= BATCH_BYTES {
             batch.finish().and_then(|batch| writer.write(&batch)).map_err(|error| unkept(&error))?;
         }
     }

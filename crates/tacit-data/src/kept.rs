@@ -8,6 +8,15 @@ use zeroize::Zeroizing;
 /// Bytes that are encrypted together.
 const PIECE: usize = 1 << 17;
 
+/// Rows of a batch of columns, at most, and its cells, of which each takes some bytes though it be empty.
+const MOST_ROWS: usize = 8192;
+const MOST_CELLS: usize = 1 << 20;
+
+/// Rows of a batch of so many columns.
+pub(crate) fn rows_of_batch(columns: usize) -> usize {
+    (MOST_CELLS / columns.max(1)).clamp(1, MOST_ROWS)
+}
+
 /// In an answer, what marks a column of text whose cells are decimals of any precision: the name that readers
 /// of PostgreSQL give a column's type, and that of `numeric`.
 pub(crate) const NUMERIC: (&str, &str) = ("ADBC:postgresql:typname", "numeric");

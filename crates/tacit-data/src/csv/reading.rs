@@ -1,12 +1,11 @@
 //! The keys of a CSV file, and its rows once more: one after another, or in pieces where there are workers.
 
-use super::rows::Rows;
+use super::rows::{Place, Rows, Written};
 use super::{EmptyKeys, Source, pieces};
 use crate::batch::Batch;
 use crate::fault::{Error, Result};
 use crate::keys::{LOOKED_AT, Tally};
 use crate::records::{Element, KeyHasher, KeySet, Shown};
-use std::ops::Range;
 use zeroize::Zeroizing;
 
 /// Takes the elements of some rows, in order; nothing where a row has no key.
@@ -106,10 +105,10 @@ impl Source {
     pub(super) fn each_written(
         &self,
         mut wanted: impl FnMut(u64) -> Result<bool>,
-        mut visit: impl FnMut(&[u8]) -> Result<()>,
+        mut visit: impl FnMut(Written<'_>) -> Result<()>,
     ) -> Result<()> {
         let (mut number, mut rows) = (0, self.data()?);
-        let mut each = |row: &[u8]| {
+        let mut each = |row: Written<'_>| {
             number += 1;
             if wanted(number - 1)? { visit(row) } else { Ok(()) }
         };
@@ -122,9 +121,8 @@ impl Source {
                 }
                 Some(places)
             };
-            let mut take = |places: Vec<Range<usize>>, bytes: &[u8]| {
-                places.into_iter().try_for_each(|place| each(&bytes[place]))
-            };
+            let mut take =
+                |places: Vec<Place>, bytes: &[u8]| places.iter().try_for_each(|place| each(place.of(bytes)));
             rows = self.in_pieces(rows, &read, &mut take)?;
         }
         rows.take_as_written();

@@ -8,7 +8,7 @@
 
 use super::{MaxRow, Options};
 use crate::encoding::{self, is_foreign};
-use crate::fault::{Error, Misquoted, Place, Result};
+use crate::fault::{self, Error, Misquoted, Result};
 use crate::input::{BUFFER, Input};
 use crate::keys::Longest;
 use std::io::{ErrorKind, Read};
@@ -90,12 +90,37 @@ enum Rest {
 struct Row {
     /// In the text, with its line's end.
     place: Range<usize>,
+    /// Bytes of its line's end.
+    ending: usize,
     line: u64,
     /// Fields end here: of a plain row, in `text` behind its start, a delimiter between any two; of another
     /// one in `fields`.
     ends: Vec<usize>,
     is_plain: bool,
     fields: String,
+}
+
+/// Where a row stands in a text: in front of its line's end, which has so many bytes, none at the text's end.
+pub(super) struct Place {
+    body: Range<usize>,
+    ending: usize,
+}
+
+impl Place {
+    /// The row there.
+    pub(super) fn of<'t>(&self, text: &'t [u8]) -> Written<'t> {
+        let (body, rest) = text[self.body.start..].split_at(self.body.len());
+        Written { body, end: &rest[..self.ending] }
+    }
+}
+
+/// A row as it is written. Only who read it knows where its line ends: the bytes of an end may be escaped, and so be
+/// part of the last field.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'t> {
+    pub body: &'t [u8],
+    /// What ends its line; nothing at the end of the file.
+    pub end: &'t [u8],
 }
 
 impl<'a> Rows<'a> {
@@ -250,14 +275,15 @@ impl<'a> Rows<'a> {
         self.longest
     }
 
-    /// Where in the text the row stands, with its line's end if it has one.
-    pub(super) fn place(&self) -> Range<usize> {
-        self.row.place.clone()
+    /// Where in the text the row stands.
+    pub(super) fn place(&self) -> Place {
+        let Range { start, end } = self.row.place;
+        Place { body: start..end - self.row.ending, ending: self.row.ending }
     }
 
-    /// The row as it is written, with its line's end if it has one.
-    pub(super) fn written(&self) -> &[u8] {
-        &self.text.as_bytes()[self.row.place.clone()]
+    /// The row as it is written.
+    pub(super) fn written(&self) -> Written<'_> {
+        self.place().of(self.text.as_bytes())
     }
 
     /// Goes on to what is no line's end; `false` if nothing is.
@@ -480,6 +506,7 @@ impl<'a> Rows<'a> {
             [b'\r' | b'\n', ..] => 1,
             _ => 0,
         };
+        self.row.ending = ending;
         self.row.place = self.at..self.at + end + ending;
         self.at = self.row.place.end;
         self.line += u64::from(ending > 0);
@@ -534,7 +561,7 @@ impl<'a> Rows<'a> {
         if bytes as u64 <= self.most.bytes() {
             return Ok(());
         }
-        let (path, place) = (self.input.path().to_owned(), Place::Line(self.row.line));
+        let (path, place) = (self.input.path().to_owned(), fault::Place::Line(self.row.line));
         Err(Error::LongRow { path, place, most: self.most.bytes() })
     }
 

@@ -1,14 +1,16 @@
 //! A sheet of a workbook as a table, kept as an Arrow file.
 //!
 //! The sheet is read three times: for where its cells are, for what each column's cells are, and for the cells.
-//! What the sheets share (text, formats) is held in memory, of at most [`MOST_SHARED`] bytes.
+//! What the sheets share (text, formats) is held in memory, which is looked at before.
 
 use super::days::{MILLIS_A_DAY, moment, time};
 use super::limits::{SHEET_COLUMNS, SHEET_ROWS};
+use super::old;
 use crate::csv::{ErrorCells, Header, Options};
 use crate::fault::{Error, Result, gave_up, guarded, name};
 use crate::input::Input;
-use crate::kept::Kept;
+use crate::kept::{Kept, rows_of_batch};
+use crate::machine::available_memory;
 use arrow_array::builder::{
     BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, LargeStringBuilder,
     TimestampMillisecondBuilder,
@@ -23,11 +25,18 @@ use std::path::Path;
 use std::sync::Arc;
 use tacit_crypto::fence::fenced;
 
-/// Rows of a batch.
-const BATCH: usize = 8192;
-/// Bytes that a part of a workbook unpacks to, at most: a sheet, and what sheets share.
+/// Bytes that parts of a workbook unpack to, at most: all together, a sheet, the text that sheets share, what says how
+/// cells look, and anything else.
+const MOST_ALL: u64 = 8 << 30;
 const MOST_SHEET: u64 = 4 << 30;
-const MOST_SHARED: u64 = 1 << 30;
+const MOST_TEXT: u64 = 256 << 20;
+const MOST_STYLES: u64 = 128 << 20;
+const MOST_OTHER: u64 = 1 << 30;
+/// Bytes of memory for each of shared text and of styles, of the smallest ones.
+const TEXT_TIMES: u64 = 8;
+const STYLES_TIMES: u64 = 32;
+/// Bytes of text that are written together.
+const BATCH_BYTES: usize = 8 << 20;
 /// The largest whole number up to which every one has a number of its own in a workbook.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
@@ -387,9 +396,8 @@ struct Reading<'a, R: Read + Seek> {
 pub(crate) fn read(input: &Input, kind: Kind, part: Option<&str>, options: &Options) -> Result<(Kept, u64)> {
     let path = input.path();
     let part = Sheets::of(part).map_err(|what| Error::address(path, what))?;
-    if kind != Kind::Xls {
-        fenced(|| bounded(input)).unwrap_or_else(|panicked| Err(damaged(path, &gave_up(&panicked))))?;
-    }
+    let check = if kind == Kind::Xls { bounded_old } else { bounded };
+    fenced(|| check(input)).unwrap_or_else(|panicked| Err(damaged(path, &gave_up(&panicked))))?;
     let stored = BufReader::new(input.stored()?);
     let book = guarded(|| Book::open(kind, stored)).map_err(|what| unopened(path, kind, &what))?;
     let mut reading =
@@ -398,22 +406,130 @@ pub(crate) fn read(input: &Input, kind: Kind, part: Option<&str>, options: &Opti
     reading.table(options)
 }
 
-/// Refuses a workbook whose parts unpack to more than is read.
+/// That a workbook takes more memory than it may, or than there is.
+fn too_large(path: &Path, needed: u64) -> Error {
+    let what = format!("it takes {} MiB of memory, which is too much here; save it as .csv", needed >> 20);
+    Error::Damaged { path: path.to_owned(), format: "Excel", what }
+}
+
+/// Refuses an old workbook that leads its reader astray.
+fn bounded_old(input: &Input) -> Result<()> {
+    let path = input.path();
+    let mut stored = BufReader::new(input.stored()?);
+    old::check(&mut stored, input.bytes()).map_err(|fault| match fault {
+        old::Fault::Damaged => unopened(path, Kind::Xls, ""),
+        old::Fault::Large(needed) => too_large(path, needed),
+    })
+}
+
+/// What a part of a workbook is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Sheet,
+    Text,
+    Styles,
+    Other,
+}
+
+impl Part {
+    fn of(name: &str) -> Self {
+        let name = name.to_ascii_lowercase().replace('\\', "/");
+        let is =
+            |stem: &str| name.ends_with(&format!("{stem}.xml")) || name.ends_with(&format!("{stem}.bin"));
+        if is("sharedstrings") {
+            Part::Text
+        } else if is("styles") {
+            Part::Styles
+        } else if name.contains("worksheets/") {
+            Part::Sheet
+        } else {
+            Part::Other
+        }
+    }
+
+    fn most(self) -> u64 {
+        match self {
+            Part::Sheet => MOST_SHEET,
+            Part::Text => MOST_TEXT,
+            Part::Styles => MOST_STYLES,
+            Part::Other => MOST_OTHER,
+        }
+    }
+}
+
+/// Takes what a part unpacks to, and looks for what its reader would pass over, or believe.
+struct Seen {
+    part: Part,
+    bytes: u64,
+    /// The end of what was seen, in which a word may begin.
+    tail: Vec<u8>,
+    has_cdata: bool,
+    /// How many texts a part of them says that it has.
+    count: u64,
+}
+
+impl Write for Seen {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        const CDATA: &[u8] = b"<![CDATA[";
+        const COUNT: &[u8] = b"uniqueCount=";
+        self.bytes += bytes.len() as u64;
+        if self.part == Part::Sheet || self.part == Part::Text {
+            self.tail.extend_from_slice(bytes);
+            self.has_cdata |= memchr::memmem::find(&self.tail, CDATA).is_some();
+            if self.part == Part::Text {
+                for at in memchr::memmem::find_iter(&self.tail, COUNT) {
+                    let text =
+                        self.tail[at + COUNT.len()..].iter().skip(1).take_while(|b| b.is_ascii_digit());
+                    let number =
+                        |sum: u64, digit: &u8| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+                    self.count = self.count.max(text.fold(0, number));
+                }
+            }
+            let from = self.tail.len().saturating_sub(64);
+            self.tail.drain(..from);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Refuses a workbook whose parts unpack to more than is read, or take more memory than there is, and one with cells
+/// that its reader takes for empty.
 fn bounded(input: &Input) -> Result<()> {
     let path = input.path();
     let said = |error: &dyn std::fmt::Display| damaged(path, &error.to_string());
     let mut archive = zip::ZipArchive::new(BufReader::new(input.stored()?)).map_err(|error| said(&error))?;
+    if archive.has_overlapping_files().map_err(|error| said(&error))? {
+        return Err(damaged(path, "two of its parts are the same bytes"));
+    }
+    let (mut all, mut needed) = (0u64, 0u64);
     for at in 0..archive.len() {
         let part = archive.by_index(at).map_err(|error| said(&error))?;
-        let is_sheet = part.name().is_ok_and(|name| name.contains("/worksheets/"));
-        let most = if is_sheet { MOST_SHEET } else { MOST_SHARED };
-        let unpacked = std::io::copy(&mut part.take(most + 1), &mut std::io::sink());
-        if unpacked.map_err(|error| said(&error))? > most {
+        let kind = part.name().map_or(Part::Other, |name| Part::of(&name));
+        let most = kind.most().min(MOST_ALL.saturating_sub(all));
+        let mut seen = Seen { part: kind, bytes: 0, tail: Vec::new(), has_cdata: false, count: 0 };
+        std::io::copy(&mut part.take(most + 1), &mut seen).map_err(|error| said(&error))?;
+        all += seen.bytes;
+        if seen.bytes > most {
             let what = format!("a part of it unpacks to more than {} MiB", most >> 20);
             return Err(damaged(path, &what));
         }
+        if seen.has_cdata && kind == Part::Sheet {
+            return Err(damaged(path, "a part of it has cells in CDATA"));
+        }
+        let size = seen.bytes;
+        needed = needed.saturating_add(match kind {
+            Part::Text => (TEXT_TIMES * size).saturating_add(seen.count.saturating_mul(24)),
+            Part::Styles => STYLES_TIMES * size,
+            Part::Sheet | Part::Other => 0,
+        });
     }
-    Ok(())
+    let most =
+        available_memory().unwrap_or(u64::MAX).min(TEXT_TIMES * MOST_TEXT + STYLES_TIMES * MOST_STYLES);
+    if needed > most { Err(too_large(path, needed)) } else { Ok(()) }
 }
 
 /// That a workbook cannot be opened. Other files of Office begin as the old ones do.
@@ -581,6 +697,8 @@ struct Rows<'a> {
     row: Option<u32>,
     cells: Vec<Option<Value>>,
     waiting: usize,
+    /// Bytes of their text.
+    bytes: usize,
     writer: FileWriter<Kept>,
 }
 
@@ -595,7 +713,17 @@ impl<'a> Rows<'a> {
         let file = Kept::new().map_err(|error| unkept(path, &error))?;
         let writer = FileWriter::try_new(file, &schema).map_err(|error| unkept(path, &error))?;
         let builders = kept.iter().map(|at| Builder::of(types[*at])).collect();
-        Ok(Rows { path, schema, kept, builders, row: None, cells: vec![None; width], waiting: 0, writer })
+        Ok(Rows {
+            path,
+            schema,
+            kept,
+            builders,
+            row: None,
+            cells: vec![None; width],
+            waiting: 0,
+            bytes: 0,
+            writer,
+        })
     }
 
     fn take(&mut self, row: u32, column: usize, value: Value) -> Result<()> {
@@ -603,6 +731,9 @@ impl<'a> Rows<'a> {
             self.end_row()?;
         }
         self.row = Some(row);
+        if let Value::Text(text) = &value {
+            self.bytes += text.len();
+        }
         self.cells[column] = Some(value);
         Ok(())
     }
@@ -613,11 +744,15 @@ impl<'a> Rows<'a> {
         }
         self.cells.iter_mut().for_each(|cell| *cell = None);
         self.waiting += 1;
-        if self.waiting == BATCH { self.flush() } else { Ok(()) }
+        if self.waiting == rows_of_batch(self.builders.len()) || self.bytes >= BATCH_BYTES {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.waiting = 0;
+        (self.waiting, self.bytes) = (0, 0);
         let columns = self.builders.iter_mut().map(Builder::finish).collect();
         let batch = RecordBatch::try_new(self.schema.clone(), columns);
         let written = batch.and_then(|batch| self.writer.write(&batch));

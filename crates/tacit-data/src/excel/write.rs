@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// The largest number of fifteen digits.
-const MOST_NUMBER: i64 = 999_999_999_999_999;
+const MOST_NUMBER: u64 = 999_999_999_999_999;
 
 /// A workbook that grows, with sheets of at most [`SHEET_ROWS`] rows.
 pub(crate) struct Workbook<'a, W: Write> {
@@ -184,7 +184,7 @@ impl Cells {
     fn of(column: &ArrayRef) -> std::result::Result<Self, arrow_schema::ArrowError> {
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |to: &DataType| arrow_cast::cast_with_options(column, to, &strict);
-        let short = |number: i64| match number.abs() <= MOST_NUMBER {
+        let short = |number: i64| match number.unsigned_abs() <= MOST_NUMBER {
             true => Number::Plain(number as f64),
             false => Number::Text(number.to_string()),
         };

@@ -225,6 +225,22 @@ fn what_a_sheet_has_no_room_for_is_found_before() {
     }
 }
 
+/// The least number of 64 bits is text, as all of more digits than a sheet counts.
+#[test]
+fn the_least_number_goes_to_a_workbook_as_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    let content = format!("{{\"k\":{}}}\n{{\"k\":{}}}\n{{\"k\":-999999999999999}}\n", i64::MIN, i64::MAX);
+    std::fs::write(&path, content).unwrap();
+    let (source, keys) = open(&path, "k", Options::default()).unwrap();
+    let target = folder.path().join("o.xlsx");
+    source.prove(&target).unwrap();
+    let mut out = Vec::new();
+    source.write_matches(&keys, &[0, 1, 2], &target, &mut out).unwrap();
+    std::fs::write(&target, &out).unwrap();
+    assert_eq!(text(&target, "k"), format!("k\n{}\n{}\n-999999999999999\n", i64::MIN, i64::MAX));
+}
+
 /// A cell that names column 2,147,483,647: room for the columns before it would be 50 GB, and the process would end.
 #[test]
 fn a_cell_beyond_the_last_column_is_damage() {
@@ -233,4 +249,59 @@ fn a_cell_beyond_the_last_column_is_damage() {
     std::fs::write(&path, include_bytes!("files/wide.xlsx")).unwrap();
     let error = open(&path, "k", Options::default()).err().unwrap().to_string();
     assert!(error.contains("save it again"), "{error}");
+}
+
+/// A workbook of a few rows with one part of it as `change` makes it.
+fn with_part(folder: &Path, name: &str, change: impl Fn(String) -> String) -> PathBuf {
+    let path = folder.join("made.xlsx");
+    let mut book = Workbook::new();
+    let sheet = book.add_worksheet();
+    for (row, cells) in [["k", "v"], ["a", "x"], ["b", "y"]].iter().enumerate() {
+        sheet.write_row(row as u32, 0, *cells).unwrap();
+    }
+    let made = book.save_to_buffer().unwrap();
+    let mut from = zip::ZipArchive::new(std::io::Cursor::new(made)).unwrap();
+    let mut to = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+    for at in 0..from.len() {
+        let mut part = from.by_index(at).unwrap();
+        let (called, mut text) = (part.name().unwrap().into_owned(), String::new());
+        std::io::Read::read_to_string(&mut part, &mut text).unwrap();
+        to.start_file(&*called, zip::write::SimpleFileOptions::default()).unwrap();
+        let text = if called == name { change(text) } else { text };
+        std::io::Write::write_all(&mut to, text.as_bytes()).unwrap();
+    }
+    to.finish().unwrap();
+    path
+}
+
+/// What a workbook unpacks to, and what that takes in memory, is looked at before its reader has it.
+#[test]
+fn a_workbook_that_takes_too_much_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: &Path| {
+        let error = open(path, "k", Options::default()).err().unwrap();
+        assert!(matches!(error, Error::Damaged { .. }) && error.to_string().lines().count() == 1, "{error}");
+        error.to_string()
+    };
+    let shared = "xl/sharedStrings.xml";
+    let whole = with_part(folder.path(), shared, |text| text);
+    assert_eq!(text(&whole, "k"), "k,v\na,x\nb,y\n");
+    let count = with_part(folder.path(), shared, |text| {
+        text.replacen("uniqueCount=\"6\"", "uniqueCount=\"99999999999\"", 1)
+    });
+    assert!(refused(&count).contains("of memory"));
+    let styles = with_part(folder.path(), "xl/styles.xml", |text| text + &" ".repeat(129 << 20));
+    assert!(refused(&styles).contains("more than 128 MiB"));
+    // A cell in CDATA would come out empty.
+    let cdata = with_part(folder.path(), "xl/worksheets/sheet1.xml", |text| {
+        text.replacen("<v>3</v>", "<v><![CDATA[3]]></v>", 1)
+    });
+    refused(&cdata);
+    // One part under many names.
+    let file = std::fs::File::options().read(true).write(true).open(&whole).unwrap();
+    with_part(folder.path(), shared, |text| text);
+    let mut archive = zip::ZipWriter::new_append(file).unwrap();
+    archive.shallow_copy_file("xl/styles.xml", "xl/media/other.xml").unwrap();
+    archive.finish().unwrap();
+    refused(&whole);
 }

@@ -142,3 +142,40 @@ fn escapes_are_read_across_pieces() {
     assert!(matches!(error, Error::Misquoted { line: 2, field: 2, what: Misquoted::Escape, .. }), "{error}");
     assert!(matches!(rows(b"a\tb\nc\\\td\n", MYSQL).err().unwrap(), Error::UnequalRow { line: 2, .. }));
 }
+
+/// An escaped line end is part of the last cell, and not of what ends its row: what goes behind does not end up in it.
+#[test]
+fn an_escaped_end_of_line_stays_in_its_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { delimiter: Delimiter::Byte(b','), header: Header::Names, ..MYSQL };
+    for (content, last, end) in [
+        ("k,v\na,x\\\r\nb,y\n", "x\r", "\n"),
+        ("k,v\r\na,x\\\r\r\nb,y\r\n", "x\r", "\r\n"),
+        ("k,v\na,x\\\r", "x\r", "\n"),
+        ("k,v\na,x\\\n", "x\n", "\n"),
+    ] {
+        let path = folder.path().join("t.csv");
+        std::fs::write(&path, content).unwrap();
+        let spec = KeySpec::text(vec!["k".to_owned()], Normalisation::default());
+        let table = Table::open(&path, spec, options).unwrap();
+        let keys = table.read_keys(|_| ()).unwrap();
+        let mut out = Vec::new();
+        table.write_marked(&keys, &[0], Path::new("all.csv"), &mut out).unwrap();
+        let again = texts(rows(&out, Options { header: Header::None, ..options }).unwrap());
+        assert_eq!(again[1], ["a", last, "true"], "{content:?}");
+        let mut out = Vec::new();
+        table.write_rest(&keys, &[], Path::new("rest.csv"), &mut out).unwrap();
+        let whole = if content.contains("b,y") { content.to_owned() } else { format!("{content}{end}") };
+        assert_eq!(String::from_utf8(out).unwrap(), whole, "{content:?}");
+    }
+    // Of the first row too: the file's line end is not the one that is escaped there.
+    let path = folder.path().join("t.csv");
+    std::fs::write(&path, "a\\\rb|1\nk2|c").unwrap();
+    let spec = KeySpec::text(vec!["1".to_owned()], Normalisation::default());
+    let bars = Options { delimiter: Delimiter::Auto, header: Header::None, ..MYSQL };
+    let table = Table::open(&path, spec, bars).unwrap();
+    let keys = table.read_keys(|_| ()).unwrap();
+    let mut out = Vec::new();
+    table.write_matches(&keys, &[0, 1], Path::new("o.csv"), &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "a\\\rb|1\nk2|c\n");
+}

@@ -454,6 +454,66 @@ fn cells_of_a_table_that_was_replaced_are_not_given() {
     }
 }
 
+/// A file of columns that has other cells beside the same keys when it is read again, its time of change put back: of
+/// a first reading that was of keys alone too.
+#[test]
+fn columns_that_changed_beside_their_keys_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let made = |more: u32, rows: u32, form: &str| {
+        let text =
+            (0..rows).fold("id,amount\n".to_owned(), |text, id| text + &format!("{id},{}\n", id + more));
+        fs::write(at("plain.csv"), text).unwrap();
+        let plain = Table::open(&at("plain.csv"), spec(&["id"]), Options::default()).unwrap();
+        let keys = plain.read_keys(|_| ()).unwrap();
+        let mut out = Vec::new();
+        plain.write_rest(&keys, &[], &at(&format!("made.{form}")), &mut out).unwrap();
+        out
+    };
+    // Of many rows the cells lie behind the blocks that the keys are in.
+    for (form, rows) in [("parquet", 3), ("arrow", 3), ("parquet", 60_000), ("arrow", 60_000)] {
+        let (before, after) = (made(1, rows, form), made(2, rows, form));
+        let path = at(&format!("t.{form}"));
+        let start = || {
+            fs::write(&path, &before).unwrap();
+            let table = Table::open(&path, spec(&["id"]), Options::default()).unwrap();
+            let keys = table.read_keys(|_| ()).unwrap();
+            (table, keys)
+        };
+        let sum = |table: &Table, keys: &KeySet| {
+            let (columns, mut sum) = (["amount".to_owned()], 0);
+            table.read_given(keys, &columns, Purpose::Shown, |_, _, cells| {
+                sum += cells[0].map_or(0, |cell| cell.parse::<u64>().unwrap());
+                Ok::<_, Error>(())
+            })?;
+            Ok::<_, Error>(sum)
+        };
+        let (table, keys) = start();
+        let expected = sum(&table, &keys).unwrap();
+        let (table, keys) = start();
+        let pass = table.each_key::<Error>(|_| (), |_| Ok(())).unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::write(&path, &after).unwrap();
+        fs::File::options().append(true).open(&path).unwrap().set_modified(modified).unwrap();
+        let target = Path::new("out.csv");
+        let outcomes = [
+            table.write_matches(&keys, &[0, 1], target, &mut Vec::new()).map(|_| ()),
+            table.write_marked(&keys, &[0, 1], target, &mut Vec::new()).map(|_| ()),
+            table.write_rows(&pass, |_| true, target, &mut Vec::new()).map(|_| ()),
+            sum(&table, &keys).map(|_| ()),
+        ];
+        for outcome in outcomes {
+            assert!(matches!(outcome, Err(Error::Changed(_))), "{form} of {rows}: {outcome:?}");
+        }
+        // Another file took its name: what is read is the one that was opened.
+        let (table, keys) = start();
+        fs::write(at("next"), &after).unwrap();
+        fs::rename(at("next"), &path).unwrap();
+        assert_eq!(sum(&table, &keys).unwrap(), expected, "{form} of {rows}");
+    }
+}
+
 /// A table whose digest is recorded, in each format: what is read of it later is what the digest is of, or nothing.
 #[test]
 fn a_recorded_table_is_read_as_it_was_hashed_or_not_at_all() {
@@ -510,7 +570,7 @@ fn a_recorded_table_is_read_as_it_was_hashed_or_not_at_all() {
         std::fs::rename(at("next"), &path).unwrap();
         assert_eq!(read(&source, &keys).unwrap(), sum, "{form}");
         match read(&open(&path), &keys) {
-            // A CSV file is known by its bytes, a file of columns by its keys.
+            // The next file is opened anew: a CSV file is known by its bytes, another by its keys.
             Ok(other) => assert_ne!(other, sum, "{form}"),
             Err(error) => assert!(matches!(&error, Error::Changed(_)), "{form}: {error}"),
         }
