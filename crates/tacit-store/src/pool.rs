@@ -439,6 +439,9 @@ fn in_pieces(
 
 /// Burns a pool. Whoever runs a protocol on a pool's correlations holds one, because the protocol owns the
 /// pool.
+///
+/// A pool serves one protocol at a time: begin the next when [`watch`](Fuse::watch) has had the end of the one before.
+/// A second one that is on its way when a check of the first fails has sent what rests on the same Δ by then.
 #[derive(Clone)]
 pub struct Fuse(Arc<Shared>);
 
