@@ -9,12 +9,12 @@ use zeroize::Zeroizing;
 const PIECE: usize = 1 << 17;
 
 /// Rows of a batch of columns, at most, and its cells, of which each takes some bytes though it be empty.
-const MOST_ROWS: usize = 8192;
+const ROWS_OF_BATCH: usize = 8192;
 const MOST_CELLS: usize = 1 << 20;
 
 /// Rows of a batch of so many columns.
 pub(crate) fn rows_of_batch(columns: usize) -> usize {
-    (MOST_CELLS / columns.max(1)).clamp(1, MOST_ROWS)
+    (MOST_CELLS / columns.max(1)).clamp(1, ROWS_OF_BATCH)
 }
 
 /// In an answer, what marks a column of text whose cells are decimals of any precision: the name that readers

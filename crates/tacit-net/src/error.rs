@@ -195,7 +195,7 @@ pub enum Error {
     },
     /// Something else than a relay answers at the address.
     #[error(
-        "what answers at {address} is not a relay: it sent {saw}; a peer that listens is reached with --connect"
+        "what answers at {address} is not a relay: it sent {saw}; connect to a peer that listens, without a relay"
     )]
     NotRelay {
         /// Where.
@@ -356,9 +356,7 @@ impl Error {
 fn not_served(key: Option<&str>) -> String {
     match key {
         Some(key) => {
-            format!(
-                "does not serve your key (fingerprint {key}): ask its operator to --allow your public key file"
-            )
+            format!("does not serve your key (fingerprint {key}): ask its operator to allow your public key")
         }
         None => {
             "serves only the keys that its operator allows, and takes no invitations: use another relay, or \

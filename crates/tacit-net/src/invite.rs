@@ -11,11 +11,11 @@
 use crate::address::resolve;
 use crate::cancel::Cancel;
 use crate::keys::{PublicKey, SIGNATURE};
-use crate::meeting::{News, Part, Route};
+use crate::meeting::{Part, Route};
 use crate::setup::{Options, Protection, bound, later, left};
 use crate::tcp::await_fd;
 use crate::tls::Tls;
-use crate::waiting::{Observer, Vigil};
+use crate::waiting::{News, Observer, Vigil};
 use crate::{Agreement, Error, Identity, Limits, Party, Result, link::Interest};
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use spake2::{Ed25519Group, Password, Spake2};

@@ -16,7 +16,7 @@ use crate::error::printable;
 use crate::keys::{PublicKey, SIGNATURE};
 use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
-use crate::waiting::{Event, Observer};
+use crate::waiting::{Event, News, Observer};
 use crate::wake::{self, Wake, Woken};
 use crate::{Error, Party, Result, proxy};
 use std::collections::VecDeque;
@@ -117,14 +117,6 @@ impl From<Error> for Failure {
     }
 }
 
-/// What a side hears that calls a relay.
-pub(crate) enum News<'a> {
-    /// The relay has let it in and the other side is not there: again and again while that lasts.
-    Waits,
-    /// A call came to nothing and is made again.
-    Failed(&'a Error),
-}
-
 /// What the `options` sign calls by, and the keys for which they call.
 fn trusted(options: &Options) -> Result<(Tls, PublicKey, Vec<[u8; 16]>)> {
     let keys = "a relay knows both sides by their keys: give both sides' key files";
@@ -172,8 +164,9 @@ impl Route {
         let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CALL_CHALLENGE]);
         fill(&mut stream, &mut magic, end).map_err(|error| match error.kind() {
             // So does one that waits for TLS.
-            ErrorKind::TimedOut | ErrorKind::WouldBlock => self
-                .gone("something is there that says nothing; a peer that listens is reached with --connect"),
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => self.gone(
+                "something is there that says nothing; connect to a peer that listens, without a relay",
+            ),
             ErrorKind::UnexpectedEof => self.gone("it closed the connection at once"),
             _ => gone(error),
         })?;

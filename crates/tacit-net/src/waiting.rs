@@ -1,7 +1,6 @@
 //! What a party that waits for its peer can be told meanwhile: [`Event`]s, to an [`Observer`].
 
-use crate::meeting::News;
-use crate::{Party, PublicKey};
+use crate::{Error, Party, PublicKey};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,6 +11,14 @@ const TICK: Duration = Duration::from_secs(1);
 /// So long a connecting party's attempts may fail before that is waiting: two that start together miss each
 /// other briefly.
 const MOMENT: Duration = Duration::from_millis(300);
+
+/// What a side hears that calls a relay.
+pub(crate) enum News<'a> {
+    /// The relay has let it in and the other side is not there: again and again while that lasts.
+    Waits,
+    /// A call came to nothing and is made again.
+    Failed(&'a Error),
+}
 
 /// Something that happened while a party waited for its peer, or when it had come. Nothing in it is secret.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -17,7 +17,7 @@ const CELL: u64 = 48;
 const IN_RANGE: u64 = 32;
 const FORMULA: u64 = 24;
 /// The end of a chain of sectors.
-const END: u32 = 0xffff_fffe;
+const CHAIN_END: u32 = 0xffff_fffe;
 
 /// What is wrong with a file.
 #[derive(PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ impl<'a> Sectors<'a> {
     fn chain(&self, first: u32, next: &[u32], length: u64) -> Result<Vec<u8>> {
         let (mut chain, mut number) = (Vec::new(), first);
         for _ in 0..=self.bytes.len() / self.size {
-            if number == END || chain.len() as u64 >= length {
+            if number == CHAIN_END || chain.len() as u64 >= length {
                 chain.truncate(usize::try_from(length).unwrap_or(usize::MAX));
                 return Ok(chain);
             }
@@ -401,11 +401,11 @@ mod tests {
         (head[30], head[32]) = (9, 6);
         head[44..48].copy_from_slice(&1u32.to_le_bytes());
         head[48..52].copy_from_slice(&1u32.to_le_bytes());
-        head[68..72].copy_from_slice(&END.to_le_bytes());
+        head[68..72].copy_from_slice(&CHAIN_END.to_le_bytes());
         head[76..].fill(0xff);
         head[76..80].copy_from_slice(&0u32.to_le_bytes());
-        let mut table = vec![0xffff_fffdu32, END];
-        table.extend((2..count + 2).map(|at| if at == count + 1 { END } else { at + 1 }));
+        let mut table = vec![0xffff_fffdu32, CHAIN_END];
+        table.extend((2..count + 2).map(|at| if at == count + 1 { CHAIN_END } else { at + 1 }));
         table.resize(128, u32::MAX);
         let entry = |name: &str, start: u32, length: u32| {
             let mut entry = [0u8; 128];
@@ -414,8 +414,12 @@ mod tests {
             entry[120..124].copy_from_slice(&length.to_le_bytes());
             entry
         };
-        let folder =
-            [entry("Root Entry", END, 0), entry("Workbook", 2, stream.len() as u32), [0; 128], [0; 128]];
+        let folder = [
+            entry("Root Entry", CHAIN_END, 0),
+            entry("Workbook", 2, stream.len() as u32),
+            [0; 128],
+            [0; 128],
+        ];
         [head, table.into_iter().flat_map(u32::to_le_bytes).collect(), folder.concat(), stream].concat()
     }
 

@@ -29,7 +29,7 @@ use tacit_crypto::fence::fenced;
 /// cells look, and anything else.
 const MOST_ALL: u64 = 8 << 30;
 const MOST_SHEET: u64 = 4 << 30;
-const MOST_TEXT: u64 = 256 << 20;
+const MOST_SHARED_TEXT: u64 = 256 << 20;
 const MOST_STYLES: u64 = 128 << 20;
 const MOST_OTHER: u64 = 1 << 30;
 /// Bytes of memory for each of shared text and of styles, of the smallest ones.
@@ -450,7 +450,7 @@ impl Part {
     fn most(self) -> u64 {
         match self {
             Part::Sheet => MOST_SHEET,
-            Part::Text => MOST_TEXT,
+            Part::Text => MOST_SHARED_TEXT,
             Part::Styles => MOST_STYLES,
             Part::Other => MOST_OTHER,
         }
@@ -527,8 +527,9 @@ fn bounded(input: &Input) -> Result<()> {
             Part::Sheet | Part::Other => 0,
         });
     }
-    let most =
-        available_memory().unwrap_or(u64::MAX).min(TEXT_TIMES * MOST_TEXT + STYLES_TIMES * MOST_STYLES);
+    let most = available_memory()
+        .unwrap_or(u64::MAX)
+        .min(TEXT_TIMES * MOST_SHARED_TEXT + STYLES_TIMES * MOST_STYLES);
     if needed > most { Err(too_large(path, needed)) } else { Ok(()) }
 }
 

@@ -1,6 +1,7 @@
 //! The intersection of two parties' sets of keys.
 
 mod buckets;
+mod differences;
 mod each;
 pub mod gateway;
 mod own;
@@ -25,12 +26,14 @@ use std::time::Duration;
 use tacit_2pc::circuit::Builder;
 use tacit_crypto::{BitVec, Prg};
 use tacit_data::records::KeySpec;
-use tacit_net::{Agreement, Channel, Difference, Party};
+use tacit_net::{Agreement, Channel, Party};
 use tacit_ot::{BaseOt, Security};
 pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
 pub use tacit_psi::vole_psi::payload::{MAX_SEALED, USUAL_KEY, Widths};
 use tacit_psi::vole_psi::{circuit, payload};
 use tacit_psi::{paxos, sorted, vole_psi};
+
+pub(crate) use differences::causes;
 
 /// By which protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -143,28 +146,6 @@ pub struct Job {
     pub row_memory: u64,
 }
 
-/// The setting that binds everything about keys.
-const KEYS: &str = "version of keys";
-
-/// The differences that a user can do something about: those that only follow from others are left out.
-pub(crate) fn causes(mut differences: Vec<Difference>) -> Vec<Difference> {
-    const PARTS: [&str; 6] = ["key columns", "key types", "key labels", "case-fold", "nfc", "trim"];
-    if differences.iter().any(|one| PARTS.contains(&one.setting.as_str())) {
-        differences.retain(|one| one.setting != KEYS);
-    }
-    // One side alone runs in buckets: all that is said of them follows from that.
-    let is_buckets = |value: &Option<String>| value.as_deref() == Some(buckets::ON_DISK);
-    if let Some(sets) = differences.iter_mut().find(|one| one.setting == "sets") {
-        let given = |value: &Option<String>| is_buckets(value).then(|| "given".to_owned());
-        if sets.ours.is_none() || sets.theirs.is_none() {
-            (sets.ours, sets.theirs) = (given(&sets.ours), given(&sets.theirs));
-            "memory".clone_into(&mut sets.setting);
-            differences.retain(|one| one.setting != "resume" && one.setting != "channels");
-        }
-    }
-    differences
-}
-
 impl Job {
     /// An intersection of byte strings whose rows are revealed, by the default protocol.
     pub fn new(learns: Learns, security: Security) -> Self {
@@ -232,7 +213,7 @@ impl Job {
             .with("case-fold", normalisation.case_fold)
             .with("nfc", normalisation.nfc)
             .with("trim", normalisation.trim)
-            .with(KEYS, key.agreement())
+            .with(differences::KEYS, key.agreement())
     }
 
     /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them, as the
