@@ -290,7 +290,8 @@ fn wait_at_relay(
     tell: &mut dyn FnMut(&Code),
 ) -> Result<(Code, Option<TcpStream>)> {
     let (mut among, mut pause) = (PLACES_AT_FIRST, CALL_AGAIN);
-    let first = later(Instant::now(), FIRST_CONTACT).min(end);
+    let start = Instant::now();
+    let first = later(start, FIRST_CONTACT).min(end);
     let mut vigil = patience.vigil(relay, "by a code".to_owned());
     for _ in 0..DRAWS {
         let mut random = [0; 8];
@@ -311,6 +312,9 @@ fn wait_at_relay(
                 vigil.go_on(Some(&error.to_string()));
                 std::thread::sleep(pause);
                 pause *= 2;
+            }
+            Err(Error::NoRelay { address, reason, .. }) => {
+                return Err(Error::NoRelay { address, after: start.elapsed(), reason });
             }
             Err(error) => return Err(error),
         }

@@ -109,7 +109,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     // What the asker takes has a floor too.
     town.ask("bob", "sums", &[]).fails_with(2, &["--security", "semi-honest"]);
     town.ask("bob", "theirs", &[]).fails_with(2, &["--give", "amount"]);
-    town.ask("bob", "match", &["--key", "mail,amount"]).fails_with(2, &["--key", "1 columns"]);
+    town.ask("bob", "match", &["--key", "mail,amount"]).fails_with(2, &["--key", "1 column"]);
     town.ask("bob", "match", &["--post-quantum"]).fails_with(2, &["post-quantum"]);
     // Terms below the floor are shown all the same, with the reason, and that is no failure.
     let said = town.ask("bob", "sums", &["--dry-run"]);

@@ -167,7 +167,7 @@ fn strangers_get_one_clear_line() {
         [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".as_slice(), b"SSH-2.0-OpenSSH_9.6\r\n", &[0; 64], &[0xff; 4096]]
     {
         let (a, b) = meet(bytes, false);
-        in_vain(&a, "no Tacit");
+        in_vain(&a, "not Tacit");
         assert!(matches!(b, Error::NotTacit { .. }), "{b}");
         assert_eq!(b.to_string().lines().count(), 1);
     }

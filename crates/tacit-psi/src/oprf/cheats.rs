@@ -182,9 +182,9 @@ fn a_block_that_is_damaged_for_one_key_alone_ends_the_run_before_any_query() {
 /// proof: tags 2.7
 #[test]
 fn a_publisher_does_not_see_by_the_pace_whether_its_key_was_asked_for() {
-    let publisher = Trapper::new(TRAPPED, Trap::Valid);
     let asks = [set(0..300), set(5000..5300)];
     let views = |looks_up: bool| {
+        let publisher = Trapper::new(TRAPPED, Trap::Valid);
         asks.clone().map(|asks| {
             let (served, found, [_, pace]) = paced(
                 work::clock,
@@ -203,9 +203,13 @@ fn a_publisher_does_not_see_by_the_pace_whether_its_key_was_asked_for() {
     };
     let [(_, one), (_, other)] = views(false);
     assert!(one.len() > 3 && one == other);
-    let [(found, one), (nothing, other)] = views(true);
-    assert_eq!((found, nothing), (Some(vec![TRAPPED as u32]), Some(vec![])));
-    assert!(one != other, "the look-up is noted");
+    // For either as many blocks may be read by chance, so more than one publisher is asked.
+    let is_noted = (0..12).any(|_| {
+        let [(found, one), (nothing, other)] = views(true);
+        assert_eq!((found, nothing), (Some(vec![TRAPPED as u32]), Some(vec![])));
+        one != other
+    });
+    assert!(is_noted, "the look-up is noted");
 }
 
 #[test]

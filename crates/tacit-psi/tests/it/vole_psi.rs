@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::HashSet;
+use tacit_crypto::workers::limited;
 use tacit_crypto::{Block, Prg};
 use tacit_net::{Channel, memory};
 use tacit_ot::{Security, base};
@@ -273,16 +274,24 @@ fn parameters_give_40_bits() {
 }
 
 /// What a party holds grows with its elements alone, but for the runs' share: 400 MB and 1.6 GB are the aims,
-/// of which the elements take 134 and 537 MB.
+/// of which the elements take 134 and 537 MB. Each further thread has a bin of its own.
 #[test]
 fn memory_is_linear_and_below_the_aims() {
-    let held =
-        |log: u32| Parameters::new(1 << log, 1 << log, Security::Malicious).unwrap().memory(Learns::Me);
+    let on = |threads, log: u32| {
+        let parameters = Parameters::new(1 << log, 1 << log, Security::Malicious).unwrap();
+        limited(threads, || parameters.memory(Learns::Me))
+    };
+    let held = |log| on(1, log);
     for (log, most) in [(20, 130), (22, 230), (24, 840)] {
         assert!(held(log).into_iter().all(|bytes| bytes < most << 20), "2^{log}: {:?}", held(log));
     }
-    let [receiver, _] = Parameters::new(1000, 1 << 24, Security::Malicious).unwrap().memory(Learns::Me);
-    let [_, sender] = Parameters::new(1 << 24, 1000, Security::Malicious).unwrap().memory(Learns::Me);
+    let [one, two, three] = [1, 2, 3].map(|threads| on(threads, 22)[0]);
+    assert!(two - one == three - two && (1 << 20..32 << 20).contains(&(two - one)), "{one}, {two}, {three}");
+    let of = |own, peer| {
+        let parameters = Parameters::new(own, peer, Security::Malicious).unwrap();
+        limited(1, || parameters.memory(Learns::Me))
+    };
+    let ([receiver, _], [_, sender]) = (of(1000, 1 << 24), of(1 << 24, 1000));
     // The peer's elements cost nothing but a run of the store.
     assert!(receiver < 20 << 20 && sender < 150 << 20, "{receiver} and {sender}");
 }
