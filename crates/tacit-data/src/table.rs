@@ -26,6 +26,9 @@ pub enum Source {
     Columns(Box<columnar::Source>),
 }
 
+/// The rows that an element's match has, by the element's number.
+type RowsOf<'m, 'f> = dyn Fn(usize) -> &'m [Vec<Cell>] + 'f;
+
 impl Source {
     /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)),
     /// and finds the key's columns. How fields are separated and enclosed holds for CSV alone.
@@ -393,7 +396,7 @@ impl Source {
     fn write_with<'m>(
         &self,
         keys: &KeySet,
-        (names, prefix, rows, is_left): (&[String], &str, &dyn Fn(usize) -> &'m [Vec<Cell>], bool),
+        (names, prefix, rows, is_left): (&[String], &str, &RowsOf<'m, '_>, bool),
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
