@@ -807,6 +807,8 @@ def intersect(
     max_peer_keys: int | None = None,
     max_cell: int | None = None,
     allow_line_ends: bool = False,
+    rest: bool = False,
+    all_rows: bool = False,
     null: str | Sequence[str] = (),
     max_row_mib: int | None = None,
     nfc: bool = True,
@@ -858,6 +860,10 @@ def intersect(
         unless given, at most a mebibyte. As much is held for every key that may match.
     allow_line_ends:
         Whether a cell that we give may have more than one line; a file that was read wrongly has such cells.
+    rest:
+        Whether the result also has our rows without a match, as ``rest``.
+    all_rows:
+        Whether it has all our rows, each with whether it matches, as ``all_rows``.
     null:
         Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key, or one that we give, counts as empty if it
         is one of them.
@@ -892,6 +898,8 @@ def intersect(
         max_peer_keys=max_peer_keys,
         max_cell=max_cell,
         allow_line_ends=allow_line_ends,
+        rest=rest,
+        all_rows=all_rows,
         null=null,
         max_row_mib=max_row_mib,
         nfc=nfc,

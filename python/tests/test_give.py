@@ -226,6 +226,8 @@ def test_a_function_takes_numbers_and_days(form: str, tmp_path: Path) -> None:
         "--security",
         "semi-honest",
         "--result-to-owner",
+        "--bounds",
+        "0..1",
     ]
     _, said = intersect(
         ["--input", str(ours), "--give", "day", *both], ["--input", str(theirs), "--give", "limit", *both]

@@ -215,5 +215,5 @@ def test_a_record_that_cannot_be_written_takes_no_result_away(
     assert any("could not be written" in line.getMessage() for line in caplog.records)
     (records / "private.jsonl").rmdir()
     assert town.session.request("match", town.path, "mail", accept=True, records=records).signed_by_both
-    found = town.audit(str(records), "--against", str(town.folder / "state/records"), "--key", "bob.pub")
+    found = town.audit(str(records), "--key", "bob.pub")
     assert (found["records"], found["signed_by_both"]) == (2, 2)

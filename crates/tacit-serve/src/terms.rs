@@ -251,14 +251,6 @@ impl Offer {
             let what = format!("the service's keys are made of {columns}; name as many, in the same order");
             return Err(Error::Parameter { name: "key", what });
         }
-        if side == Side::Client && key.agreed_types() != self.key_types {
-            let what = format!(
-                "the service's keys are {}, yours {}; give each column the service's type, as in COL:TYPE",
-                shown(&self.key_types),
-                key.agreed_types()
-            );
-            return Err(Error::Parameter { name: "key", what });
-        }
         let normalisation = Normalisation { nfc: self.nfc, trim: self.trim, case_fold: self.case_fold };
         let job = Job {
             each: None,
