@@ -13,9 +13,10 @@ import tempfile
 from math import log2
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 import bounds as b  # noqa: E402
 import documents  # noqa: E402
+from verdicts import told  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Pages that make promises: each chance in them is tied to a bound, or said to be none.
@@ -167,12 +168,7 @@ def of_the_check_itself():
 def main():
     code = exported()
     verdicts = [*of_the_check_itself(), *of_the_code(code), *of_the_sources(), *of_dry_runs(code), *of_the_proof(code), *of_documents(code)]
-    for what, ok in verdicts:
-        if not ok:
-            print(f"FAILED {what}")
-    passed = sum(ok for _, ok in verdicts)
-    print(f"{passed} passed, {len(verdicts) - passed} failed")
-    return 0 if passed and passed == len(verdicts) else 1
+    return told(verdicts)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 import table  # noqa: E402
 from garbling import off  # noqa: E402
 from linear import Code, hashed, kernels  # noqa: E402
+from verdicts import told  # noqa: E402
 
 
 def identities():
@@ -45,12 +46,7 @@ def main():
         begin, end = table.between(name, page)
         what = f"docs/assurance.md: the table of {name} (tools/models/table.py --write)"
         verdicts.append((what, page[begin:end].strip() == made))
-    for what, ok in verdicts:
-        if not ok:
-            print(f"FAILED {what}")
-    passed = sum(ok for _, ok in verdicts)
-    print(f"{passed} passed, {len(verdicts) - passed} failed")
-    return 0 if passed and passed == len(verdicts) else 1
+    return told(verdicts)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from verdicts import told  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 TACIT = os.environ.get("TACIT", str(ROOT / "target/debug/tacit"))
 MARKS = ["a", "b", "cd", ",", ",", '"', '"', '""', "\n", "\n", "\r\n"]
@@ -61,12 +65,7 @@ def main():
             verdicts.append((f"{text!r}: {tacit}, by Python {python}", tacit is None or tacit == python))
     # What is all refused, or all taken, compares nothing.
     verdicts.append((f"{refused} refused by Python, {taken} taken here", refused > FILES // 10 and taken > FILES // 10))
-    for what, ok in verdicts:
-        if not ok:
-            print(f"FAILED {what}")
-    passed = sum(ok for _, ok in verdicts)
-    print(f"{passed} passed, {len(verdicts) - passed} failed")
-    return 0 if passed == len(verdicts) else 1
+    return told(verdicts)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ Examples:
   tacit request --list --connect alice.example:7700 --identity bob.key --peer alice.pub
 
 The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of \
-its budgets. They are shown, and nothing of our file is told before they are taken: at the terminal by \
-an answer, elsewhere by --yes. An offer of another run than the one that was asked for is rejected. For \
+its budgets. They are shown first, and nothing about our file is sent until they are accepted: by an answer \
+at the terminal, elsewhere by --yes. An offer of another run than the one that was asked for is rejected. For \
 a scheduler, review the terms once and pin them with --terms, and bound the service by --max-peer-rows. The service's keys must be as many columns as ours, in the same order; \
 how keys are normalised comes with the terms.
 

@@ -19,8 +19,8 @@ Examples:
   tacit serve --policy policy.toml
 
 The policy says who may ask for which run, when, how often, and how much all runs together may reveal \
-to one peer; docs/serve.md lists every setting. What was spent stays spent: it stands in the ledger in the \
-policy's state folder, and a run is charged there before it starts.
+to one peer; docs/serve.md lists every setting. A budget that was spent stays spent: the ledger in the \
+policy's state folder records it, and a run is charged there before it starts.
 
 SIGHUP reads the policy again: a file with a fault changes nothing, and runs keep the rules that they \
 began with. SIGTERM begins nothing new and ends when all runs have; a second one ends them. \

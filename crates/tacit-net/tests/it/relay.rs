@@ -86,6 +86,20 @@ fn talk(mut session: Session, own: u64) -> (Party, Vec<u64>) {
     (party, heard.collect())
 }
 
+/// A relay where another one was; what ends it.
+fn at_the_same_place(address: &str) -> Cancel {
+    let (again, end) = (Cancel::armed(), Instant::now() + Duration::from_secs(10));
+    let relay = loop {
+        match Relay::bind(address, Bounds::default(), &[], again.clone(), |_| ()) {
+            Ok(relay) => break relay,
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        sleep(Duration::from_millis(50));
+    };
+    spawn(move || relay.serve().unwrap());
+    again
+}
+
 #[test]
 fn two_sides_meet_again_and_again_with_several_channels_whoever_comes_first() {
     let relay = Running::new();
@@ -524,16 +538,7 @@ fn waiting_ends_when_it_is_cancelled_and_when_the_relay_comes_back_it_goes_on() 
     sleep(Duration::from_millis(300));
     drop(relay);
     sleep(Duration::from_millis(700));
-    let again = Cancel::armed();
-    let end = Instant::now() + Duration::from_secs(10);
-    let relay = loop {
-        match Relay::bind(&address, Bounds::default(), &[], again.clone(), |_| ()) {
-            Ok(relay) => break relay,
-            Err(error) => assert!(Instant::now() < end, "{error}"),
-        }
-        sleep(Duration::from_millis(50));
-    };
-    spawn(move || relay.serve().unwrap());
+    let again = at_the_same_place(&address);
     let b = options(&address, &bob, alice.public());
     assert_eq!(talk(meet(&b).unwrap(), 2).1, [1]);
     first.join().unwrap();
@@ -699,16 +704,7 @@ fn a_service_is_told_when_its_relay_is_lost_and_found_again() {
         |event| matches!(event, Waited::Relay { lost: Some(why), .. } if why.contains("no relay")),
     );
     let told = events.lock().unwrap().len();
-    let again = Cancel::armed();
-    let end = Instant::now() + Duration::from_secs(10);
-    let relay = loop {
-        match Relay::bind(&address, Bounds::default(), &[], again.clone(), |_| ()) {
-            Ok(relay) => break relay,
-            Err(error) => assert!(Instant::now() < end, "{error}"),
-        }
-        sleep(Duration::from_millis(50));
-    };
-    spawn(move || relay.serve().unwrap());
+    let again = at_the_same_place(&address);
     let end = Instant::now() + Duration::from_secs(20);
     while events.lock().unwrap().len() == told {
         assert!(Instant::now() < end);

@@ -4,6 +4,7 @@ use super::{Each, Job, Reveal, Statistic};
 use crate::job::About;
 use crate::{Error, Result};
 use tacit_2pc::circuit::Uint;
+use tacit_crypto::text::counted;
 use tacit_psi::Bounds;
 use tacit_psi::paxos::Learns;
 use tacit_psi::sorted;
@@ -25,10 +26,6 @@ pub fn bounds(text: &str) -> std::result::Result<Bounds, String> {
 /// As [`bounds`] reads them.
 pub fn written(bounds: Bounds) -> String {
     format!("{}..{}", bounds.least(), bounds.most())
-}
-
-fn bits(count: u64) -> String {
-    format!("{count} bit{}", if count == 1 { "" } else { "s" })
 }
 
 impl Job {
@@ -140,13 +137,13 @@ impl Job {
         match self.peer_owns_result() {
             false if to_giver => format!(
                 ". By the columns that it gives it can make the result tell it up to {} about which keys {}",
-                bits(self.carries(keys)),
+                counted(self.carries(keys), "bit"),
                 about.does("have", "has")
             ),
             true => format!(
                 ". The column is its own: by the numbers that it chooses, the result can tell it up to {} about \
                  which keys {}",
-                bits(self.carries(keys)),
+                counted(self.carries(keys), "bit"),
                 about.does("have", "has")
             ),
             false => String::new(),
