@@ -160,6 +160,7 @@ impl Offered {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (_, duplicates) = reveal::kinds(py, "rows", duplicates)?;
         let raised = |error: Error| fault::raise(py, &error);
+        self.with(py, |offered| offered.admit_types(&keys.spec))?;
         let job = self.with(py, |offered| offered.job(&keys.spec))?;
         let max_cell = max_cell.unwrap_or(USUAL_KEY);
         let job = Job { max_cell, line_ends: allow_line_ends, ..job };

@@ -161,6 +161,20 @@ impl Offered {
         floor.pinned(&self.offer)
     }
 
+    /// Refuses keys of other types than the service's, which no run would compare.
+    pub fn admit_types(&self, key: &KeySpec) -> Result<()> {
+        let (ours, theirs) = (key.agreed_types(), &self.offer.key_types);
+        if ours == *theirs {
+            return Ok(());
+        }
+        let what = format!(
+            "the service's keys are of the type {}, yours of {ours}; write each column with the service's type, as in \
+             mail:email",
+            tacit::net::escaped(theirs)
+        );
+        Err(Error::Parameter { name: "key", what })
+    }
+
     /// Refuses a run that would not fit into what the service has left for us, before it hears anything.
     ///
     /// Errors: as the service's own refusal.

@@ -232,10 +232,12 @@ struct Ready {
 fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<Ready>> {
     let mut results = args.results.open(Output::create)?;
     let named = KeySpec::named(all(&args.key), Normalisation::default());
-    let mut job = offered.job(&KeySpec { nulls: all(&args.null), ..named })?;
+    let spec = KeySpec { nulls: all(&args.null), ..named };
+    let mut job = offered.job(&spec)?;
     job.max_cell = args.results.most_cell(args.max_cell);
     job.line_ends = args.allow_line_ends;
-    let admitted = offered.admit(&job, &args.floor(&all(&args.give)));
+    let admitted =
+        offered.admit_types(&spec).and_then(|()| offered.admit(&job, &args.floor(&all(&args.give))));
     args.results.check(&job.reveal)?;
     if args.dry_run {
         let own = read(args, &job, context)?;

@@ -110,6 +110,10 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     town.ask("bob", "sums", &[]).fails_with(2, &["--security", "semi-honest"]);
     town.ask("bob", "theirs", &[]).fails_with(2, &["--give", "amount"]);
     town.ask("bob", "match", &["--key", "mail,amount"]).fails_with(2, &["--key", "1 column"]);
+    town.ask("bob", "match", &["--key", "mail:email"]).fails_with(2, &["--key", "type text, yours of email"]);
+    let said = town.ask("bob", "match", &["--key", "mail:email", "--dry-run"]);
+    let terms: Value = serde_json::from_str(said.success()).unwrap();
+    assert!(terms["refused"].as_str().unwrap().contains("yours of email"), "{terms}");
     town.ask("bob", "match", &["--post-quantum"]).fails_with(2, &["post-quantum"]);
     // Terms below the floor are shown all the same, with the reason, and that is no failure.
     let said = town.ask("bob", "sums", &["--dry-run"]);
