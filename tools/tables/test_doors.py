@@ -311,6 +311,9 @@ class Doors(unittest.TestCase):
                         one, other_cell = source.columns[at][row], cell
                         if kind == "loose":
                             one, other_cell = cells.loose(one), cells.loose(cell)
+                        # A CSV file has one cell for nothing and for an empty text.
+                        if source.form == "csv":
+                            one, other_cell = one or None, other_cell or None
                         self.assertEqual(one, other_cell, f"{source.form}, {names[at]}, row {row}")
 
 

@@ -231,11 +231,11 @@ def plain(value):
     if value is None or value is not value and isinstance(value, float):
         return None if value is None else "NaN"
     if isinstance(value, (bytes, bytearray)):
+        # DuckDB and pyarrow say a UUID as one, Polars as its bytes, of which the first may be any.
+        if len(value) == 16:
+            return str(uuid.UUID(bytes=bytes(value)))
         # JSON is text to pyarrow, and bytes to Polars where a file has no schema of Arrow's.
-        if value[:1] == b"{":
-            return value.decode()
-        # DuckDB and pyarrow say a UUID as one, Polars as its bytes.
-        return str(uuid.UUID(bytes=bytes(value))) if len(value) == 16 else value.hex()
+        return value.decode() if value[:1] == b"{" else value.hex()
     if isinstance(value, datetime.datetime):
         return value.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat() if value.tzinfo else value.isoformat()
     if isinstance(value, (list, tuple)):

@@ -94,15 +94,24 @@ impl Error {
         }
     }
 
+    /// What oblivious transfer says, where it is that.
+    fn ot(&self) -> Option<&tacit_ot::Error> {
+        match self {
+            Error::Ot(error)
+            | Error::Psi(
+                tacit_psi::Error::Ot(error) | tacit_psi::Error::Computation(tacit_2pc::Error::Ot(error)),
+            )
+            | Error::TwoPc(tacit_2pc::Error::Ot(error)) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Whether a check of what the peer did has failed; see [`tacit_ot::Error::is_failed_check`].
     pub fn is_failed_check(&self) -> bool {
+        if let Some(error) = self.ot() {
+            return error.is_failed_check();
+        }
         match self {
-            Error::Ot(error) => error.is_failed_check(),
-            Error::Psi(tacit_psi::Error::Ot(error)) => error.is_failed_check(),
-            Error::TwoPc(tacit_2pc::Error::Ot(error))
-            | Error::Psi(tacit_psi::Error::Computation(tacit_2pc::Error::Ot(error))) => {
-                error.is_failed_check()
-            }
             Error::TwoPc(error) | Error::Psi(tacit_psi::Error::Computation(error)) => {
                 matches!(error, tacit_2pc::Error::Cheated { .. })
             }
@@ -137,13 +146,14 @@ impl Error {
     }
 
     /// Of two errors of one run the one to be told and acted on: a failed check before any other fault of the
-    /// peer's, that before one of ours, and a lost link last. A cheater that closes one channel first would else hide
-    /// on that what it does on another.
+    /// peer's, that before one of ours, and that before a lost link. A cheater that closes one channel first would
+    /// else hide on that what it does on another. A setup that is spent only follows from one of these, whichever.
     pub(crate) fn or_worse(self, other: Error) -> Error {
         let rank = |error: &Error| match error {
-            error if error.is_failed_check() => 3,
-            error if error.is_lost_link() => 0,
-            error => 1 + u8::from(error.blame() == Blame::Peer),
+            error if matches!(error.ot(), Some(tacit_ot::Error::Spent(_))) => 0,
+            error if error.is_lost_link() => 1,
+            error if error.is_failed_check() => 4,
+            error => 2 + u8::from(error.blame() == Blame::Peer),
         };
         if rank(&other) > rank(&self) { other } else { self }
     }

@@ -291,14 +291,23 @@ mod tests {
         let lost = || Error::Net(tacit_net::Error::Closed);
         let failed =
             || Error::Ot(tacit_ot::Error::Cheated { protocol: "test", what: "the check that fails" });
-        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let spent = || Error::Ot(tacit_ot::Error::Spent("test"));
+        let ran = |order: [u8; 4]| {
             let mut lanes = order;
             let ran = in_parallel(&mut lanes, |_, lane| match *lane {
                 0 => Err(lost()),
                 1 => Err(failed()),
+                2 => Err(spent()),
                 _ => Ok(()),
             });
-            assert!(ran.unwrap_err().is_failed_check(), "{order:?}");
+            ran.unwrap_err()
+        };
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3], [2, 0, 3, 1]] {
+            assert!(matches!(ran(order), Error::Ot(tacit_ot::Error::Cheated { .. })), "{order:?}");
+        }
+        // A setup is spent by a lost link too: that is no cheat.
+        for order in [[0, 2, 2, 3], [2, 2, 3, 0]] {
+            assert!(ran(order).is_lost_link(), "{order:?}");
         }
     }
 }

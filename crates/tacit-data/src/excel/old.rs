@@ -1,8 +1,9 @@
 //! What a workbook of before 2007 (.xls) may ask of this machine, looked at before its reader opens it.
 //!
 //! The reader takes all sheets into memory at once, each as the whole rectangle that its cells span, and follows the
-//! chains of sectors that the file names wherever they lead. So the chains are followed here first, and the records
-//! of every sheet are read for where its cells lie, in the same order and no further.
+//! chains of sectors that the file names wherever they lead. So the chains are followed here, the records of every
+//! sheet are read for where its cells lie, and the reader gets a container of that stream alone: what it reads is what
+//! was looked at.
 
 use crate::machine::available_memory;
 use std::io::{Read, Seek, SeekFrom};
@@ -16,6 +17,11 @@ const COLUMNS: u64 = 1 << 8;
 const CELL: u64 = 48;
 const IN_RANGE: u64 = 32;
 const FORMULA: u64 = 24;
+/// Bytes of a sector of what the reader gets, and of a stream that lies in small ones if it is shorter.
+const SECTOR: usize = 4096;
+const SMALL: usize = 4096;
+/// Bytes of formulas' texts that may be moved for the spaces that stand in them.
+const MOST_MOVED: u64 = 1 << 33;
 /// The end of a chain of sectors.
 const CHAIN_END: u32 = 0xffff_fffe;
 
@@ -30,21 +36,70 @@ pub(super) enum Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// Refuses a workbook of `length` bytes that is damaged, or takes more memory than there is.
-pub(super) fn check(stored: &mut (impl Read + Seek), length: u64) -> Result<()> {
+/// The workbook of `length` bytes for its reader. Errors: one that is damaged, or takes more memory than there is, or
+/// far more time than its size.
+pub(super) fn checked(stored: &mut (impl Read + Seek), length: u64) -> Result<Vec<u8>> {
     if length > MOST / 8 {
         return Err(Fault::Large(8 * length));
     }
     let mut file = Vec::new();
     stored.seek(SeekFrom::Start(0)).map_err(|_| Fault::Damaged)?;
     stored.take(length).read_to_end(&mut file).map_err(|_| Fault::Damaged)?;
+    let mut stream = workbook(&file)?;
+    stream.resize(stream.len().max(SMALL).next_multiple_of(SECTOR), 0);
     // The file, its streams, and the tables of their sectors.
-    let needed = 4 * length + records(&workbook(&file)?)?;
+    let needed = 4 * length + records(&stream)?;
     match available_memory() {
         Some(available) if needed > available => Err(Fault::Large(needed)),
         _ if needed > MOST => Err(Fault::Large(needed)),
-        _ => Ok(()),
+        _ => Ok(container(&stream)),
     }
+}
+
+/// A container of one stream of whole sectors: a header, the tables of what follows each sector, the folder, the stream.
+fn container(stream: &[u8]) -> Vec<u8> {
+    const OF_TABLE: usize = SECTOR / 4;
+    let count = stream.len() / SECTOR;
+    let tables = (count + 1 + (count + 1).div_ceil(OF_TABLE - 1)).div_ceil(OF_TABLE);
+    let number = |at: usize| (at as u32).to_le_bytes();
+    let mut head = vec![0; SECTOR];
+    head[..8].copy_from_slice(&[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
+    for (at, two) in [(24, 0x3e), (26, 4), (28, 0xfffe), (30, 12), (32, 6)] {
+        head[at..at + 2].copy_from_slice(&u16::to_le_bytes(two));
+    }
+    for (at, four) in [(40, 1), (44, tables), (48, tables), (56, SMALL)] {
+        head[at..at + 4].copy_from_slice(&number(four));
+    }
+    for at in [60, 68] {
+        head[at..at + 4].copy_from_slice(&CHAIN_END.to_le_bytes());
+    }
+    head[76..512].fill(0xff);
+    for (at, table) in head[76..512].as_chunks_mut().0.iter_mut().zip(0..tables) {
+        *at = number(table);
+    }
+    let mut next = vec![CHAIN_END - 1; tables];
+    next.push(CHAIN_END);
+    next.extend((1..count).map(|at| (tables + 1 + at) as u32));
+    next.push(CHAIN_END);
+    next.resize(tables * OF_TABLE, u32::MAX);
+    let mut folder = vec![0; SECTOR];
+    for (at, name, kind, start, length) in
+        [(0, "Root Entry", 5, 0, 0), (128, "Workbook", 2, tables + 1, stream.len())]
+    {
+        for (unit, two) in name.encode_utf16().zip(folder[at..at + 64].as_chunks_mut().0) {
+            *two = unit.to_le_bytes();
+        }
+        folder[at + 64] = 2 * (name.len() as u8 + 1);
+        folder[at + 66] = kind;
+        folder[at + 116..at + 120].copy_from_slice(&number(start));
+        folder[at + 120..at + 128].copy_from_slice(&(length as u64).to_le_bytes());
+    }
+    let mut file = Vec::with_capacity((1 + tables + 1 + count) * SECTOR);
+    file.extend(head);
+    file.extend(next.into_iter().flat_map(u32::to_le_bytes));
+    file.extend(folder);
+    file.extend_from_slice(stream);
+    file
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {
@@ -138,7 +193,7 @@ fn workbook(file: &[u8]) -> Result<Vec<u8>> {
     };
     let entry = called("Workbook").or_else(|| called("Book")).ok_or(Fault::Damaged)?;
     let (start, length) = (u32_at(entry, 116)?, length_of(entry)?);
-    match length < 4096 {
+    match length < SMALL as u64 {
         true => Sectors { bytes: &small, size: 64 }.chain(start, &small_next, length),
         false => sectors.chain(start, &next, length),
     }
@@ -160,9 +215,14 @@ impl<'a> Records<'a> {
 
     /// What the records behind hold that continue the last one.
     fn continued(&mut self) -> Result<Vec<&'a [u8]>> {
-        let mut all = Vec::new();
+        let (mut all, mut bytes) = (Vec::new(), 0);
         while self.0.starts_with(&[0x3c, 0]) {
             all.extend(self.next()?.map(|(_, data)| data));
+            bytes += all.last().map_or(0, |data| data.len());
+            // The reader takes a time that grows by the square of their number; writers fill them.
+            if all.len() > 1024 + bytes / 512 {
+                return Err(Fault::Damaged);
+            }
         }
         Ok(all)
     }
@@ -183,10 +243,16 @@ fn records(stream: &[u8]) -> Result<u64> {
         }
     }
     let (mut needed, mut largest) = (texts.iter().map(|length| length + FORMULA).sum::<u64>(), 0);
+    let (mut walked, mut moved) = (0, 0);
     for sheet in sheets {
-        let (own, range) = of_sheet(stream.get(sheet..).ok_or(Fault::Damaged)?, &texts)?;
-        needed = needed.saturating_add(own);
-        largest = largest.max(range);
+        let of = of_sheet(stream.get(sheet..).ok_or(Fault::Damaged)?, &texts, &mut moved)?;
+        needed = needed.saturating_add(of.needed);
+        largest = largest.max(of.range);
+        walked += of.walked;
+        // Sheets that lie in one another.
+        if walked > 2 * stream.len() {
+            return Err(Fault::Damaged);
+        }
         if needed > MOST {
             break;
         }
@@ -214,8 +280,24 @@ impl Span {
     }
 }
 
-/// Bytes of memory that a sheet takes, and those of its cells' rectangle among them.
-fn of_sheet(stream: &[u8], texts: &[u64]) -> Result<(u64, u64)> {
+/// What a sheet takes.
+struct Sheet {
+    /// Bytes of memory, and those of its cells' rectangle among them.
+    needed: u64,
+    range: u64,
+    /// Bytes of its records.
+    walked: usize,
+}
+
+/// Spaces in a formula's text, at most: its tokens for them are two bytes, of which kind, and how many. The reader puts
+/// each in by moving what stands behind it.
+fn spaces(tokens: &[u8]) -> u64 {
+    let of = |token: &[u8]| matches!(token, [0x19, 0x40 | 0x41, ..]).then(|| u64::from(token[3]));
+    tokens.windows(4).filter_map(of).sum()
+}
+
+/// What a sheet takes; `moved` counts the bytes that formulas make the reader move.
+fn of_sheet(stream: &[u8], texts: &[u64], moved: &mut u64) -> Result<Sheet> {
     let (mut values, mut formulas) = (Span::default(), Span::default());
     let (mut needed, mut depth, mut last) = (0u64, 0u64, [0, 0]);
     let mut records = Records(stream);
@@ -226,7 +308,8 @@ fn of_sheet(stream: &[u8], texts: &[u64]) -> Result<(u64, u64)> {
             0x0809 => depth += 1,
             0x0a if depth <= 1 => {
                 let range = values.cells() * IN_RANGE;
-                return Ok((needed + range + formulas.cells() * FORMULA, range));
+                let needed = needed + range + formulas.cells() * FORMULA;
+                return Ok(Sheet { needed, range, walked: stream.len() - records.0.len() });
             }
             0x0a => depth -= 1,
             _ if depth > 1 => {}
@@ -270,6 +353,11 @@ fn of_sheet(stream: &[u8], texts: &[u64]) -> Result<(u64, u64)> {
                 formulas.add(last[0], [last[1]; 2])?;
                 // A reference of seven bytes takes a sheet's name in the formula's text.
                 needed += 2 * CELL + 128 * data.len() as u64;
+                let spaces = spaces(data);
+                *moved = moved.saturating_add(spaces * (spaces + 128 * data.len() as u64));
+                if *moved > MOST_MOVED {
+                    return Err(Fault::Damaged);
+                }
             }
             0x0207 => {
                 values.add(last[0], [last[1]; 2])?;
@@ -278,7 +366,7 @@ fn of_sheet(stream: &[u8], texts: &[u64]) -> Result<(u64, u64)> {
             _ => {}
         }
         if needed > MOST {
-            return Ok((needed, 0));
+            return Ok(Sheet { needed, range: 0, walked: 0 });
         }
     }
     // A sheet that ends without its end was cut short, or the reader took one within for it.
@@ -359,6 +447,7 @@ impl Texts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use calamine::{Reader as _, Xls};
 
     fn record(kind: u16, data: &[u8]) -> Vec<u8> {
         [&kind.to_le_bytes()[..], &(data.len() as u16).to_le_bytes(), data].concat()
@@ -423,8 +512,12 @@ mod tests {
         [head, table.into_iter().flat_map(u32::to_le_bytes).collect(), folder.concat(), stream].concat()
     }
 
+    fn check(bytes: &[u8]) -> Result<Vec<u8>> {
+        super::checked(&mut std::io::Cursor::new(bytes), bytes.len() as u64)
+    }
+
     fn checked(bytes: &[u8]) -> Result<()> {
-        check(&mut std::io::Cursor::new(bytes), bytes.len() as u64)
+        check(bytes).map(drop)
     }
 
     #[test]
@@ -461,6 +554,50 @@ mod tests {
         for cut in (0..whole.len()).step_by(97) {
             let _ = checked(&whole[..cut]);
         }
+    }
+
+    /// The reader gets the stream that was looked at and nothing else of the file.
+    #[test]
+    fn the_reader_has_what_was_looked_at() {
+        let good = stream(&[sheet(&[number(0, 0), number(1, 0)])]);
+        let mut bytes = container(&good);
+        // An entry in front that the reader would take for the workbook, by the mark in front of its name.
+        bytes.copy_within(1024 + 128..1024 + 256, 1024 + 256);
+        bytes[1024 + 128..][..64].fill(0);
+        bytes[1024 + 128..][..11].copy_from_slice(b"\xef\xbb\xbfWorkbook");
+        bytes[1024 + 128 + 120..][..4].fill(0xff);
+        let given = check(&bytes).unwrap();
+        assert_eq!(workbook(&given).unwrap()[..good.len()], good);
+        let book: Xls<_> = Xls::new(std::io::Cursor::new(given)).unwrap();
+        assert_eq!(book.sheets_metadata().len(), 1);
+        // As many sectors as need a second table, and a third.
+        for sectors in [1, 1022, 1023, 1024, 2045, 2046, 2047, 5000] {
+            let stream: Vec<u8> = (0..sectors * SECTOR).map(|at| (at % 251) as u8).collect();
+            assert!(workbook(&super::container(&stream)).unwrap() == stream, "{sectors}");
+        }
+    }
+
+    #[test]
+    fn what_would_take_a_reader_hours_is_refused() {
+        let spaces = [[0; 22].to_vec(), [0x19, 0x40, 0, 0xff].repeat(2_000)].concat();
+        let formula = record(0x06, &spaces);
+        assert_eq!(records(&stream(&[sheet(&[formula.clone()])])), Err(Fault::Damaged));
+        assert!(records(&stream(&[sheet(&[record(0x06, &spaces[..62])])])).is_ok());
+        let one = sheet(&vec![record(0x1234, &[0; 100]); 50]);
+        assert!(records(&stream(&[one.clone(), one])).is_ok());
+        // Many sheets at one place.
+        let mut many = stream(&vec![sheet(&[]); 40]);
+        let at = many.len() as u32;
+        many.extend(sheet(&vec![record(0x1234, &[0; 100]); 50]));
+        let bof = record(0x0809, &[0, 6, 5, 0]).len();
+        for sheet in 0..40 {
+            many[bof + sheet * 13 + 4..][..4].copy_from_slice(&at.to_le_bytes());
+        }
+        assert_eq!(records(&many), Err(Fault::Damaged));
+        let texts = record(0xfc, &[0; 8]);
+        let continued = [texts, record(0x3c, &[]).repeat(2_000)].concat();
+        let workbook = [record(0x0809, &[0, 6, 5, 0]), continued, record(0x0a, &[])].concat();
+        assert_eq!(records(&workbook), Err(Fault::Damaged));
     }
 
     #[test]

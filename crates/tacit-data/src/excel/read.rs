@@ -396,9 +396,8 @@ struct Reading<'a, R: Read + Seek> {
 pub(crate) fn read(input: &Input, kind: Kind, part: Option<&str>, options: &Options) -> Result<(Kept, u64)> {
     let path = input.path();
     let part = Sheets::of(part).map_err(|what| Error::address(path, what))?;
-    let check = if kind == Kind::Xls { bounded_old } else { bounded };
-    fenced(|| check(input)).unwrap_or_else(|panicked| Err(damaged(path, &gave_up(&panicked))))?;
-    let stored = BufReader::new(input.stored()?);
+    let stored = fenced(|| stored(input, kind));
+    let stored = stored.unwrap_or_else(|panicked| Err(damaged(path, &gave_up(&panicked))))?;
     let book = guarded(|| Book::open(kind, stored)).map_err(|what| unopened(path, kind, &what))?;
     let mut reading =
         Reading { path, book, sheet: String::new(), part, errors: options.error_cells, emptied: 0 };
@@ -412,14 +411,24 @@ fn too_large(path: &Path, needed: u64) -> Error {
     Error::Damaged { path: path.to_owned(), format: "Excel", what }
 }
 
-/// Refuses an old workbook that leads its reader astray.
-fn bounded_old(input: &Input) -> Result<()> {
+/// What a workbook's reader reads.
+trait Seekable: Read + Seek {}
+
+impl<R: Read + Seek> Seekable for R {}
+
+/// The workbook for its reader. Errors: one that leads it astray, or takes too much.
+fn stored(input: &Input, kind: Kind) -> Result<Box<dyn Seekable>> {
+    if kind != Kind::Xls {
+        bounded(input)?;
+        return Ok(Box::new(BufReader::new(input.stored()?)));
+    }
     let path = input.path();
-    let mut stored = BufReader::new(input.stored()?);
-    old::check(&mut stored, input.bytes()).map_err(|fault| match fault {
+    let old = old::checked(&mut BufReader::new(input.stored()?), input.bytes());
+    let old = old.map_err(|fault| match fault {
         old::Fault::Damaged => unopened(path, Kind::Xls, ""),
         old::Fault::Large(needed) => too_large(path, needed),
-    })
+    })?;
+    Ok(Box::new(std::io::Cursor::new(old)))
 }
 
 /// What a part of a workbook is.
