@@ -581,7 +581,7 @@ mod tests {
     fn what_would_take_a_reader_hours_is_refused() {
         let spaces = [[0; 22].to_vec(), [0x19, 0x40, 0, 0xff].repeat(2_000)].concat();
         let formula = record(0x06, &spaces);
-        assert_eq!(records(&stream(&[sheet(&[formula.clone()])])), Err(Fault::Damaged));
+        assert_eq!(records(&stream(&[sheet(std::slice::from_ref(&formula))])), Err(Fault::Damaged));
         assert!(records(&stream(&[sheet(&[record(0x06, &spaces[..62])])])).is_ok());
         let one = sheet(&vec![record(0x1234, &[0; 100]); 50]);
         assert!(records(&stream(&[one.clone(), one])).is_ok());
