@@ -19,7 +19,7 @@ const IN_RANGE: u64 = 32;
 const FORMULA: u64 = 24;
 /// Bytes of a sector of what the reader gets, and of a stream that lies in small ones if it is shorter.
 const SECTOR: usize = 4096;
-const SMALL: usize = 4096;
+const LEAST_STREAM: usize = 4096;
 /// Bytes of formulas' texts that may be moved for the spaces that stand in them.
 const MOST_MOVED: u64 = 1 << 33;
 /// The end of a chain of sectors.
@@ -46,7 +46,7 @@ pub(super) fn checked(stored: &mut (impl Read + Seek), length: u64) -> Result<Ve
     stored.seek(SeekFrom::Start(0)).map_err(|_| Fault::Damaged)?;
     stored.take(length).read_to_end(&mut file).map_err(|_| Fault::Damaged)?;
     let mut stream = workbook(&file)?;
-    stream.resize(stream.len().max(SMALL).next_multiple_of(SECTOR), 0);
+    stream.resize(stream.len().max(LEAST_STREAM).next_multiple_of(SECTOR), 0);
     // The file, its streams, and the tables of their sectors.
     let needed = 4 * length + records(&stream)?;
     match available_memory() {
@@ -67,7 +67,7 @@ fn container(stream: &[u8]) -> Vec<u8> {
     for (at, two) in [(24, 0x3e), (26, 4), (28, 0xfffe), (30, 12), (32, 6)] {
         head[at..at + 2].copy_from_slice(&u16::to_le_bytes(two));
     }
-    for (at, four) in [(40, 1), (44, tables), (48, tables), (56, SMALL)] {
+    for (at, four) in [(40, 1), (44, tables), (48, tables), (56, LEAST_STREAM)] {
         head[at..at + 4].copy_from_slice(&number(four));
     }
     for at in [60, 68] {
@@ -193,7 +193,7 @@ fn workbook(file: &[u8]) -> Result<Vec<u8>> {
     };
     let entry = called("Workbook").or_else(|| called("Book")).ok_or(Fault::Damaged)?;
     let (start, length) = (u32_at(entry, 116)?, length_of(entry)?);
-    match length < SMALL as u64 {
+    match length < LEAST_STREAM as u64 {
         true => Sectors { bytes: &small, size: 64 }.chain(start, &small_next, length),
         false => sectors.chain(start, &next, length),
     }
