@@ -420,7 +420,7 @@ fn each_side_computes_on_as_many_threads_as_it_likes() {
 #[test]
 fn in_buckets_no_more_memory_is_held_than_was_given() {
     const MEMORY_KIB: u64 = 84 << 10;
-    // What the code of this build holds more than a release's.
+    // What this build holds more than a release, 11 MiB of it code.
     const CODE_KIB: u64 = 16 << 10;
     let bench = Bench::with_keys();
     let table = |range: std::ops::Range<u32>| {
