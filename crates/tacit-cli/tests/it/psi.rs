@@ -420,8 +420,8 @@ fn each_side_computes_on_as_many_threads_as_it_likes() {
 #[test]
 fn in_buckets_no_more_memory_is_held_than_was_given() {
     const MEMORY_KIB: u64 = 84 << 10;
-    // What this build holds more than a release, 11 MiB of it code.
-    const CODE_KIB: u64 = 16 << 10;
+    // What this build holds more than a release, beside its code.
+    const MORE_KIB: u64 = 5 << 10;
     let bench = Bench::with_keys();
     let table = |range: std::ops::Range<u32>| {
         range.fold("email\n".to_owned(), |text, i| text + &format!("user{i}@example.com\n"))
@@ -467,8 +467,8 @@ fn in_buckets_no_more_memory_is_held_than_was_given() {
     let given = format!("{MEMORY_KIB}KiB");
     let (bounded, free) = (peak(&["--memory", &given]), peak(&["--protocol", "vole"]));
     eprintln!("{bounded:?} KiB of {MEMORY_KIB}, and {free:?} without a bound");
-    assert!(bounded.iter().all(|peak| *peak < MEMORY_KIB + CODE_KIB), "{bounded:?}");
-    assert!(free.iter().all(|peak| *peak > MEMORY_KIB + CODE_KIB), "the test shows nothing: {free:?}");
+    assert!(bounded.iter().all(|peak| *peak < MEMORY_KIB + MORE_KIB), "{bounded:?}");
+    assert!(free.iter().all(|peak| *peak > MEMORY_KIB + MORE_KIB), "the test shows nothing: {free:?}");
 }
 
 /// Larger than memory: the files are those of the plain join, rows without a key and of equal keys among

@@ -304,14 +304,19 @@ pub(crate) fn read_npz(path: &Path) -> std::collections::BTreeMap<String, (usize
     arrays
 }
 
-/// What a process ever held, as the system tells, until it ends.
+/// What a process ever held, as the system tells until it ends, with a release's code in place of its own: a
+/// command that is built for tests maps two to three times as much, and more with every library it gains.
 #[cfg(target_os = "linux")]
 pub(crate) fn peak_kibibytes(id: u32) -> u64 {
+    const RELEASE: u64 = 11 << 10;
     let mut peak = 0;
     while let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/status")) {
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let Some(kib) = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()) else { break };
-        peak = kib;
+        let field = |name| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let (Some(held), Some(code)) = (field("VmHWM:"), field("RssFile:")) else { break };
+        peak = held - code.saturating_sub(RELEASE);
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     peak
