@@ -130,6 +130,11 @@ impl Program {
 /// Time and memory are bounded whatever the program says: the source's bytes, gates, steps, bits of a value
 /// and depth are limited, and a program beyond a limit is an error.
 pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
+    compile_within(source, options, CHECKING)
+}
+
+/// Compiles a program whose types and patterns are checked in so much time.
+fn compile_within(source: &str, options: &Options, checking: Duration) -> Result<Program, Error> {
     if source.len() > MAX_SOURCE {
         return Err(Error::whole(format!("the program has more than {MAX_SOURCE} bytes")));
     }
@@ -151,14 +156,14 @@ pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
     };
     thread.spawn(run).map_err(|e| Error::whole(format!("no thread to compile on: {e}")))?;
     let ended = || Error::whole("the Garble compiler ended without a word");
-    match heard.recv_timeout(CHECKING) {
+    match heard.recv_timeout(checking) {
         Ok(Some(compiled)) => compiled,
         Ok(None) => heard.recv().map_err(|_| ended())?.ok_or_else(ended)?,
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(ended()),
         Err(mpsc::RecvTimeoutError::Timeout) => Err(Error::whole(format!(
             "the types and patterns take more than {} s to check; a match with many patterns for a tuple does: \
              take several",
-            CHECKING.as_secs()
+            checking.as_secs()
         ))),
     }
 }
@@ -318,4 +323,17 @@ fn number_of(ty: &Type, bits: &BitVec) -> Option<i128> {
     let Type::Number { width, signed, .. } = ty else { return None };
     let value: i128 = bits.iter().enumerate().map(|(i, bit)| i128::from(bit) << i).sum();
     Some(if *signed && bits.get(width - 1) { value - (1 << width) } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_goes_on_is_given_up() {
+        let arms = (0..200).fold(String::new(), |arms, i| arms + &format!("({i}u8, {i}u8, {i}u8) => {i}u8,"));
+        let source = format!("pub fn main(x: u8, y: u8) -> u8 {{ match (x, y, x) {{ {arms} _ => 1u8 }} }}");
+        let error = compile_within(&source, &Options::default(), Duration::from_millis(1)).unwrap_err();
+        assert!(error.to_string().contains("to check; a match with many patterns"), "{error}");
+    }
 }

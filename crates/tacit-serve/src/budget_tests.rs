@@ -255,12 +255,18 @@ fn a_key_that_has_ended_stays_ended_when_the_clock_is_put_back() {
     assert!(policy.who(Some(&key), None, later).is_none(), "by the later of both times");
     let next = Identity::load(&at("next.key")).unwrap().public();
     assert!(policy.who(Some(&next), None, later).is_some());
-    // As the service asks: by the clock, and by the latest charge.
+    // As the service asks: the clock is ahead while the key's successor is charged, and then right again.
     let here = Here::start("");
-    let bobs = here.folder.path().join("bob.key");
-    tacit::net::name_successor(&bobs, &here.folder.path().join("next.key"), "", 30).unwrap();
+    let at = |name: &str| here.folder.path().join(name);
+    tacit::net::name_successor(&at("bob.key"), &at("next.key"), "", 30).unwrap();
     reload(&here, |text| text, 1);
     here.ahead.store(40 * 86_400, Ordering::SeqCst);
+    let mut session = here.connect_by(&Identity::load(&at("next.key")).unwrap());
+    asked(&here, &mut session).unwrap();
+    let Message::Go(_) = yes(&mut session, 30) else { panic!("no go") };
+    drop(session);
+    here.wait_for("refunded", 1);
+    here.ahead.store(0, Ordering::SeqCst);
     let mut session = here.connect();
     let Message::Refusal(no) = wire::receive(session.channel(), wire::PROMPT).unwrap().0 else {
         panic!("served")

@@ -493,7 +493,12 @@ impl Here {
     }
 
     pub(crate) fn connect(&self) -> Session {
-        let protection = Protection::Tls(Tls::pinned(&self.bob, self.alice).unwrap());
+        self.connect_by(&self.bob)
+    }
+
+    /// As whoever has that key.
+    pub(crate) fn connect_by(&self, identity: &Identity) -> Session {
+        let protection = Protection::Tls(Tls::pinned(identity, self.alice).unwrap());
         let options = Options {
             limits: Limits { connect: Duration::from_secs(20), ..Limits::default() },
             ..Options::new(request::agreement(), protection)
