@@ -17,7 +17,7 @@ use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -377,6 +377,16 @@ fn annotated(field: &Arc<Field>) -> std::result::Result<TypePtr, ParquetError> {
     Ok(Arc::new(built))
 }
 
+/// Whether these are decimals in as few bytes as all of their digits take, which is how the library writes bytes.
+fn is_of_least_bytes(column: &ColumnDescriptor) -> bool {
+    let precision = u32::try_from(column.type_precision()).unwrap_or(0);
+    let holds = |bytes: u32| 10u128.checked_pow(precision).is_some_and(|all| all <= 1 << (8 * bytes - 1));
+    column.physical_type() == Physical::FIXED_LEN_BYTE_ARRAY
+        && precision > 0
+        && (1..=16).find(|bytes| holds(*bytes)).and_then(|bytes| i32::try_from(bytes).ok())
+            == Some(column.type_length())
+}
+
 /// Whether what the library would lay out as `made` can be laid out as `known`.
 fn fits(known: &TypePtr, made: &TypePtr, data: &DataType) -> bool {
     let leaves = |of: &TypePtr| {
@@ -396,6 +406,7 @@ fn fits(known: &TypePtr, made: &TypePtr, data: &DataType) -> bool {
                 && !matches!(known.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
                 && (stored == wanted && length
                     || whole && is_wide
+                    || is_of_least_bytes(known) && known.type_precision() == made.type_precision()
                     || stored == Physical::INT32 && data == &DataType::Date64)
         };
     known.num_columns() == made.num_columns() && known.columns().iter().zip(made.columns()).all(same)

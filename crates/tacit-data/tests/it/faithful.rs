@@ -2,7 +2,9 @@
 //! before it has to be, and types that Arrow lacks stay.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date64Type, Int32Type, TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::types::{
+    Date64Type, Decimal128Type, Int32Type, TimestampMicrosecondType, TimestampNanosecondType,
+};
 use arrow_array::{
     Array, ArrayRef, Date32Array, Date64Array, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
     Int64Array, IntervalDayTimeArray, RecordBatch, StringArray, Time32SecondArray, TimestampSecondArray,
@@ -359,6 +361,8 @@ fn parquet_goes_out_as_it_came_in() {
         required fixed_len_byte_array(9) w (DECIMAL(20, 2));
         optional group l (LIST) { repeated int32 x; }
         required int32 day (DATE);
+        required fixed_len_byte_array(3) n (DECIMAL(5, 2));
+        optional group m (LIST) { repeated fixed_len_byte_array(8) x (DECIMAL(18, 0)); }
     }";
     let spark = r#"{"type":"struct","fields":[{"name":"k","type":"long","nullable":false,"metadata":{}}]}"#;
     let entry = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
@@ -391,7 +395,16 @@ fn parquet_goes_out_as_it_came_in() {
                     let levels = (&[2, 2], &[0, 1]);
                     column.typed::<Stored32>().write_batch(&[4, 5], Some(levels.0), Some(levels.1)).unwrap();
                 }
-                _ => _ = column.typed::<Stored32>().write_batch(&[19_753], None, None).unwrap(),
+                8 => _ = column.typed::<Stored32>().write_batch(&[19_753], None, None).unwrap(),
+                9 => {
+                    let cell = FixedLenByteArray::from(vec![0xff, 0xff, 0x6a]);
+                    column.typed::<FixedLenByteArrayType>().write_batch(&[cell], None, None).unwrap();
+                }
+                _ => {
+                    let cell = FixedLenByteArray::from(999_999_999_999_999_999i64.to_be_bytes().to_vec());
+                    let values = column.typed::<FixedLenByteArrayType>();
+                    values.write_batch(&[cell], Some(&[2]), Some(&[0])).unwrap();
+                }
             }
             column.close().unwrap();
             at += 1;
@@ -399,12 +412,28 @@ fn parquet_goes_out_as_it_came_in() {
     });
     let path = folder.file("t.parquet", &content);
     let out = written(&path, "o.parquet");
+    let found = parquet(out.clone());
+    assert_eq!(found.column_by_name("n").unwrap().as_primitive::<Decimal128Type>().value(0), -150);
     assert_eq!(types_of(out.clone()), types_of(content.clone()));
     assert_eq!(parquet(out.clone()).columns(), parquet(content.clone()).columns());
     let file = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(out)).unwrap();
     let found = file.file_metadata().key_value_metadata().unwrap();
     assert!(entries.iter().all(|entry| found.contains(entry)), "{found:?}");
     assert_eq!(file.file_metadata().schema_descr().name(), "spark_schema");
+    // Where bytes are more than the digits take, the library has no such storage, and the values stay.
+    let message = "message m { required int64 k; required fixed_len_byte_array(16) n (DECIMAL(5, 2)); }";
+    let wide = stored(message, WriterProperties::default(), |group| {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Stored64>().write_batch(&[0], None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let cell = FixedLenByteArray::from((-150i128).to_be_bytes().to_vec());
+        column.typed::<FixedLenByteArrayType>().write_batch(&[cell], None, None).unwrap();
+        column.close().unwrap();
+    });
+    let back = written(&folder.file("wide.parquet", wide), "o.parquet");
+    assert_eq!(types_of(back.clone())[1].0, Physical::INT32);
+    assert_eq!(parquet(back).column(1).as_primitive::<Decimal128Type>().value(0), -150);
     // As a key.
     let of_uuid =
         KeyHasher::new(Normalisation::default()).hash(["10111213-1415-1617-1819-1a1b1c1d1e1f"]).unwrap();
