@@ -15,6 +15,7 @@ mod stored;
 mod words;
 mod write;
 
+pub use plain::has_digits;
 pub(crate) use plain::{NO_TEXT, plain, unwritable, without_text};
 use plain::{dates, uuids};
 pub use stored::is_uuid;
@@ -718,6 +719,7 @@ impl Texts {
             column = arrow_cast::cast(&column, &DataType::Timestamp(*unit, None))?;
         }
         let decimal = column.data_type().is_decimal();
+        has_digits(&column)?;
         let options = arrow_cast::CastOptions { safe: false, ..arrow_cast::CastOptions::default() };
         let cells = arrow_cast::cast_with_options(&column, &DataType::Utf8, &options)?;
         let cells = cells.as_any().downcast_ref::<StringArray>().cloned();
