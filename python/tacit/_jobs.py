@@ -321,8 +321,9 @@ class File:
 
     def places(self) -> list[str]:
         """The paths and addresses."""
-        one = isinstance(self.path, (str, os.PathLike))
-        return [os.fspath(path) for path in ([self.path] if one else self.path)]  # type: ignore[list-item, union-attr]
+        paths: Sequence[str | os.PathLike[str]]
+        paths = [self.path] if isinstance(self.path, (str, os.PathLike)) else self.path
+        return [os.fspath(path) for path in paths]
 
     def __fspath__(self) -> str:
         places = self.places()

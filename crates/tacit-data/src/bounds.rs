@@ -25,7 +25,7 @@ const MOST_OF_PAGE: u64 = 1 << 30;
 /// Bytes of long cells that are read together.
 const MOST_TOGETHER: u64 = 1 << 27;
 /// Bytes that may be shared by all rows of a batch.
-const FEW: usize = 1 << 16;
+const FEW_BYTES: usize = 1 << 16;
 /// Bytes of a Parquet page's header that are looked at.
 const PAGE_HEADER: u64 = 1 << 16;
 
@@ -174,7 +174,7 @@ pub(crate) fn rows_together(longest: u64, most: usize) -> usize {
 
 /// The same of a batch whose rows share values.
 pub(crate) fn rows_of(batch: &RecordBatch, most: usize) -> usize {
-    let longest_of = |values: &ArrayRef| match values.get_array_memory_size() <= FEW {
+    let longest_of = |values: &ArrayRef| match values.get_array_memory_size() <= FEW_BYTES {
         true => 0,
         false => (0..values.len()).map(|at| bytes_of(&**values, at, at + 1)).max().unwrap_or(0),
     };
@@ -226,7 +226,7 @@ pub(crate) fn check_parquet(
                 let header = bytes_at(stored, at, PAGE_HEADER.min(end - at))?;
                 let Some(page) = Page::read(&header) else { break };
                 if page.is_dictionary {
-                    has_long |= is_text && page.unpacked > FEW as u64;
+                    has_long |= is_text && page.unpacked > FEW_BYTES as u64;
                 } else if is_text && page.values > 0 {
                     // Rows that cross some pages take no more than their share of the fullest, and two pages.
                     width = width.max(page.unpacked.div_ceil(page.values));

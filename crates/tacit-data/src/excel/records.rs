@@ -4,9 +4,9 @@
 use super::limits::SHEET_ROWS;
 
 /// The kinds of records that begin and end a sheet's cells, and that begin a row.
-const BEGIN: u16 = 145;
-const END: u16 = 146;
-const ROW: u16 = 0;
+const BEGIN_CELLS: u16 = 145;
+const END_CELLS: u16 = 146;
+const BEGIN_ROW: u16 = 0;
 /// Kinds of cells that would be read as empty: a formula's error, the short forms but for blanks, and text with
 /// formats of its own.
 const PASSED_OVER: [u16; 8] = [11, 13, 14, 15, 16, 17, 18, 62];
@@ -56,9 +56,9 @@ impl Records {
     /// Looks at a whole record.
     fn see(&mut self) {
         match self.kind {
-            BEGIN => self.has_cells = true,
-            END => self.has_cells = false,
-            ROW if self.has_cells => {
+            BEGIN_CELLS => self.has_cells = true,
+            END_CELLS => self.has_cells = false,
+            BEGIN_ROW if self.has_cells => {
                 let row = <[u8; 4]>::try_from(self.body.as_slice()).map(u32::from_le_bytes);
                 self.is_short |= row.map_or(true, |row| u64::from(row) >= SHEET_ROWS);
             }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn rows_and_cells_that_would_be_passed_over_are_seen() {
-        let row = |number: u32| record(ROW, &[&number.to_le_bytes()[..], &[9; 13]].concat());
+        let row = |number: u32| record(BEGIN_ROW, &[&number.to_le_bytes()[..], &[9; 13]].concat());
         let short = |parts: &[Vec<u8>]| {
             let bytes = parts.concat();
             let found = [1, 2, 3, bytes.len()].map(|size| {
@@ -123,7 +123,7 @@ mod tests {
             assert!(found.iter().all(|one| *one == found[0]), "{found:?}");
             found[0]
         };
-        let (begin, end, cell) = (record(BEGIN, &[]), record(END, &[]), record(7, &[0; 12]));
+        let (begin, end, cell) = (record(BEGIN_CELLS, &[]), record(END_CELLS, &[]), record(7, &[0; 12]));
         let long = record(6, &[62; 300]);
         let all =
             [begin.clone(), row(0), cell.clone(), long.clone(), row(SHEET_ROWS as u32 - 1), end.clone()];
@@ -136,7 +136,7 @@ mod tests {
             assert!(!short(&[record(kind, &[0; 9]), begin.clone(), end.clone(), record(kind, &[0; 9])]));
         }
         assert!(short(&[begin.clone(), row(0), record(5, &[0; 15]), end.clone()]));
-        assert!(short(&[begin.clone(), record(ROW, &[0; 3]), end.clone()]));
+        assert!(short(&[begin.clone(), record(BEGIN_ROW, &[0; 3]), end.clone()]));
         assert!(!short(&[begin, record(1, &[0; 8]), record(12, &[0; 4]), end]));
     }
 }
