@@ -15,8 +15,11 @@ import http.server
 import importlib.util
 import json
 import lzma
+import os
 import random
+import shutil
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -428,6 +431,45 @@ class Doors(unittest.TestCase):
                     continue
                 raise
             self.assertEqual((found.rows, found.keys, found.rows_without_key), (4, 2, 1))
+
+    def test_a_table_behind_https(self):
+        if not shutil.which("openssl"):
+            self.skipTest("left out: there is no openssl to make a certificate")
+        folder = self.path / "https"
+        folder.mkdir(exist_ok=True)
+        (folder / "usual.csv").write_text(LINES, encoding="utf-8")
+        own = "subjectAltName=DNS:localhost\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth\n"
+        (folder / "own.ext").write_text(own)
+        curve = "ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+        for line in [
+            f"req -x509 -newkey {curve} -keyout ca.key -out ca.pem -subj /CN=test -days 2 -addext keyUsage=critical,keyCertSign",
+            f"req -newkey {curve} -keyout own.key -out own.csr -subj /CN=localhost",
+            "x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile own.ext -out own.pem",
+        ]:
+            subprocess.run(["openssl", *line.split()], check=True, cwd=folder, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "own.pem", folder / "own.key")
+        handler = functools.partial(Quiet, directory=folder)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            address = f"https://localhost:{server.server_port}/usual.csv"
+            policy = POLICY.format(address="127.0.0.1:1").replace('"peer.csv"', f'"{address}"')
+            (self.path / "https.toml").write_text(policy)
+            words = [[TACIT, "check", "--input", address, "--key", "k"], [TACIT, "serve", "--policy", "https.toml", "--check"]]
+            for call in words:
+                for known in (True, False):
+                    env = {**os.environ, "SSL_CERT_FILE": str(folder / "ca.pem")} if known else None
+                    run = subprocess.run(call, check=False, cwd=self.path, capture_output=True, text=True, env=env)
+                    if "this build" in run.stdout + run.stderr:
+                        self.skipTest("left out: the command was built without the feature s3")
+                    if known:
+                        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                        self.assertIn("2 distinct keys", run.stdout)
+                    else:
+                        self.assertIn("certificate", run.stdout + run.stderr)
+                        self.assertNotEqual(run.returncode, 0)
+            server.shutdown()
 
     def test_a_service_and_its_client_with_tables_of_several_files(self):
         folder, address = self.path / "several", free_port()
