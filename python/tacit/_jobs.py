@@ -294,13 +294,14 @@ class Transfers(_Passed):
 
 @dataclass(frozen=True)
 class File:
-    """A file of a table, and how it is written where that is not what its first bytes say.
+    """A file of a table, or several as one table, and how it is written where that is not what its first bytes say.
 
     ``File("kunden.csv", encoding="windows-1252")`` goes wherever a path of a table does. The options are the
     command's: what separates and encloses fields, the encoding, lines to skip in front of the header.
     """
 
-    path: str | os.PathLike[str]
+    #: A file, folder, pattern or address; several of them are one table, in their order.
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     #: One character, ``"auto"`` or ``"\\t"``.
     delimiter: str = "auto"
     #: One character, or ``"none"``.
@@ -315,9 +316,20 @@ class File:
     binary_as_text: bool = False
     #: Whether amounts in text (``sum:COL:decimal2``) have a comma before the fraction.
     decimal_comma: bool = False
+    #: What a workbook's cells with errors are: ``"refuse"`` or ``"null"``, empty.
+    error_cells: str = "refuse"
+
+    def places(self) -> list[str]:
+        """The paths and addresses."""
+        paths: Sequence[str | os.PathLike[str]]
+        paths = [self.path] if isinstance(self.path, (str, os.PathLike)) else self.path
+        return [os.fspath(path) for path in paths]
 
     def __fspath__(self) -> str:
-        return os.fspath(self.path)
+        places = self.places()
+        if len(places) != 1:
+            raise UsageError("a table of several files has no path")
+        return places[0]
 
 
 @dataclass(frozen=True)
@@ -369,12 +381,12 @@ def _keys(
         digest, comma = None, False
         if path:
             file = table if isinstance(table, File) else File(table)
-            place = os.fspath(file)
-            if isinstance(place, str) and place.startswith("adbc:"):
-                table = _adbc.answer(place)
+            places = file.places()
+            if len(places) == 1 and isinstance(places[0], str) and places[0].startswith("adbc:"):
+                table = _adbc.answer(places[0])
             else:
-                table = _tacit.Rows.of_file(
-                    place,
+                table = _tacit.Rows.of_files(
+                    places,
                     names,
                     types,
                     delimiter=file.delimiter,
@@ -385,6 +397,7 @@ def _keys(
                     skip_lines=file.skip_lines,
                     max_row_mib=max_row_mib,
                     binary_as_text=file.binary_as_text,
+                    error_cells=file.error_cells,
                     recorded=recorded,
                 )
             digest, comma = table.digest, file.decimal_comma

@@ -50,8 +50,8 @@ class Rows:
     @staticmethod
     def of_strings(values: list[str]) -> Rows: ...
     @staticmethod
-    def of_file(
-        path: str,
+    def of_files(
+        paths: list[str],
         on: list[str],
         types: list[str] | None = None,
         *,
@@ -63,6 +63,7 @@ class Rows:
         skip_lines: int = 0,
         max_row_mib: int | None = None,
         binary_as_text: bool = False,
+        error_cells: str = "refuse",
         recorded: bool = False,
     ) -> Rows: ...
     @staticmethod

@@ -37,6 +37,26 @@ def test_a_file_says_how_it_is_written(tmp_path: Path) -> None:
     assert (found.rows, found.rows_without_key) == (2, 1)
 
 
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    one, two = tmp_path / "1.csv", tmp_path / "2.csv"
+    one.write_text("mail,n\nann,1\n,2\n")
+    two.write_text("n,mail\n3,bob\n4,ANN\n")
+    file = tacit.File([one, str(two)])
+    found = tacit.check(file, on="mail")
+    assert (found.rows, found.keys, found.rows_without_key, found.duplicate_rows) == (4, 2, 1, 1)
+    address = free_address()
+    with party('tacit.intersect(["bob"], listen=address, result="peer")', address=address) as child:
+        shared = tacit.intersect(file, on="mail", connect=address)
+        child.end()
+    assert polars.DataFrame(shared).rows() == [("bob", "3")]
+    with pytest.raises(tacit.UsageError, match="a file at least"):
+        tacit.check(tacit.File([]), on="mail")
+    with pytest.raises(tacit.UsageError, match="error_cells"):
+        tacit.check(tacit.File(one, error_cells="skip"), on="mail")
+    with pytest.raises(tacit.UsageError, match="no path"):
+        Path(tacit.File([one, two]))
+
+
 def test_packed_and_json_lines_are_known_by_content(tmp_path: Path) -> None:
     lines = tmp_path / "t.log"
     lines.write_text('{"mail": "ann", "net": 1.50, "tags": [1]}\n{"mail": "bob", "net": 2}\n')

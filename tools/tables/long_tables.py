@@ -316,8 +316,10 @@ def types_stay(source, path, form):
                 for c in (one, two)
             ]
             if "Decimal" in str(one.logical_type) and str(one.logical_type) == str(two.logical_type):
-                # A decimal of few digits that was stored in bytes is stored as a whole number.
-                continue
+                least = next(size for size in range(1, 33) if 10**one.precision <= 2 ** (8 * size - 1))
+                # A decimal of few digits that was stored in more bytes than they take becomes a whole number.
+                if one.length != least:
+                    continue
             if said[0] != said[1] or (
                 one.physical_type != "INT96" and str(one.logical_type) != str(two.logical_type)
             ):

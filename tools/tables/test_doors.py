@@ -1,22 +1,33 @@
 #!/usr/bin/env python3
 """The same ugly files through every door that takes a table: `tacit check`, `psi`, `request` against a `serve`, `tags`,
-`eval --batch` and Python. One reader serves them all, so what comes out must be the same cells.
+`eval --batch` and Python. One reader serves them all, so what comes out must be the same cells. And every way to say
+how a table is written, and where it is, through the command, a service's policy and Python.
 
 Python's part needs the module, which the tests of the package build. Ends with `N passed, N failed`.
 """
 
+import bz2
 import csv
 import datetime
 import decimal
+import functools
+import http.server
 import importlib.util
 import json
+import lzma
+import os
 import random
+import shutil
+import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+import zipfile
 from pathlib import Path
+from urllib.parse import quote
 
 import suite
 from long_tables import TACIT, Source, compare, free_port, intersect
@@ -103,6 +114,86 @@ def written(folder, form):
     else:
         writers.openpyxl_xlsx(table, rng, path)
     return path
+
+
+#: Rows of the tables below: four, of which one has no key and two have the same.
+LINES = "k,n\nann,1\nZoë,2\n,3\nANN,4\n"
+
+
+def said_ways(folder):
+    """(name, places, options of the command, lines of a policy, arguments of `tacit.File`, the key) of tables of LINES."""
+    import openpyxl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def file(name, content):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    book = openpyxl.Workbook()
+    book.active.append(["not", "this"])
+    sheet = book.create_sheet("My Data")
+    for at, line in enumerate(LINES.splitlines()):
+        for column, cell in enumerate(line.split(",")):
+            sheet.cell(at + 3, column + 2, cell or None)
+    sheet.cell(9, 3, "below")
+    book.save(folder / "book.xlsx")
+    book = openpyxl.Workbook()
+    for line in LINES.splitlines():
+        book.active.append(line.split(",") if line[0] != "," else ["#N/A", "3"])
+    book.save(folder / "errors.xlsx")
+    pq.write_table(pa.table({"k": [b"ann", "Zoë".encode(), None, b"ANN"]}), folder / "bytes.parquet")
+    with zipfile.ZipFile(folder / "one.zip", "w") as archive:
+        archive.writestr("in.csv", LINES)
+    parts = [LINES[: LINES.index(",3")], "k,n\n,3\nANN,4\n"]
+    for at, part in enumerate(parts):
+        file(f"parts/{at}.csv", part)
+    usual = file("usual.csv", LINES)
+    many = [str(folder / "parts" / f"{at}.csv") for at in range(2)]
+    with sqlite3.connect(folder / "crm.db") as base:
+        base.execute("drop table if exists t")
+        base.execute("create table t (k text, n text)")
+        base.executemany("insert into t values (?, ?)", [line.split(",") for line in LINES.splitlines()[1:]])
+    base.close()
+    ways = [
+        ("encoding", [file("e.csv", LINES.encode("cp1252"))], ["--encoding", "windows-1252"], ['encoding = "windows-1252"'], {"encoding": "windows-1252"}, "k"),
+        ("UTF-16", [file("u.csv", LINES.encode("utf-16"))], ["--encoding", "utf-16le"], ['encoding = "utf-16le"'], {"encoding": "utf-16le"}, "k"),
+        ("skip-lines", [file("s.csv", 'made "today\n\n' + LINES)], ["--skip-lines", "2"], ["skip_lines = 2"], {"skip_lines": 2}, "k"),
+        ("sep=", [file("sep.csv", "sep=|\n" + LINES.replace(",", "|"))], [], [], {}, "k"),
+        ("delimiter", [file("d.csv", LINES.replace(",", "^"))], ["--delimiter", "^"], ['delimiter = "^"'], {"delimiter": "^"}, "k"),
+        ("null", [file("n.csv", LINES.replace("\n,3", "\nn/a,3"))], ["--null", "NULL,n/a"], ['null = ["NULL", "n/a"]'], {}, "k"),
+        ("quote", [file("q.csv", LINES.replace("ann", "'ann'"))], ["--quote", "'"], ['quote = "\'"'], {"quote": "'"}, "k"),
+        ("escape", [file("x.csv", LINES.replace("ann", '"a\\nn"'))], ["--escape", "\\"], ["escape = '\\'"], {"escape": "\\"}, "k"),
+        ("MySQL", [file("m.txt", LINES[4:].replace("\n,3", "\n\\N,3").replace(",", "\t"))],
+         ["--delimiter", "tab", "--quote", "none", "--escape", "\\", "--no-header"],
+         ['delimiter = "tab"', 'quote = "none"', "escape = '\\'", "header = false"],
+         {"delimiter": "\t", "quote": "none", "escape": "\\", "header": False}, "1"),
+        ("sheet and range", [f"{folder}/book.xlsx#My Data!B3:C7"], [], [], {}, "k"),
+        ("error cells", [f"{folder}/errors.xlsx"], ["--error-cells", "null"], ['error_cells = "null"'], {"error_cells": "null"}, "k"),
+        ("binary as text", [f"{folder}/bytes.parquet"], ["--binary-as-text"], ["binary_as_text = true"], {"binary_as_text": True}, "k"),
+        ("JSON lines", [file("j.log", "".join(json.dumps({"k": line.split(",")[0]}) + "\n" for line in LINES.splitlines()[1:]))], [], [], {}, "k"),
+        ("zip", [f"{folder}/one.zip"], [], [], {}, "k"),
+        ("xz", [file("one.xz", lzma.compress(LINES.encode()))], [], [], {}, "k"),
+        ("bzip2", [file("one.bz2", bz2.compress(LINES.encode()))], [], [], {}, "k"),
+        ("a folder", [f"{folder}/parts"], [], [], {}, "k"),
+        ("a pattern", [f"{folder}/parts/[01].csv"], [], [], {}, "k"),
+        ("a list", many, [], [], {}, "k"),
+        ("the web", ["http://{web}/" + Path(usual).name], [], [], {}, "k"),
+    ]  # fmt: skip
+    if importlib.util.find_spec("adbc_driver_sqlite"):
+        from test_adbc import library
+
+        driver = library("adbc_driver_sqlite", "libadbc_driver_sqlite*")
+        address = f"adbc:{driver}?uri={quote(str(folder / 'crm.db'))}#select k, n from t"
+        ways.append(("ADBC", [address], [], [], {}, "k"))
+    return ways
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 class Doors(unittest.TestCase):
@@ -282,12 +373,134 @@ class Doors(unittest.TestCase):
                 kind = "text" if source.form in ("csv", "jsonl", "xlsx") and form == "csv" else "integer"
                 compare(source, target, form, every, [("result", kind, [str(2 * row) for row in every])])
 
-    def test_python(self):
+    def ways(self):
+        """How tables are written and where they are, with a server for one of them."""
+        folder = self.path / "ways"
+        folder.mkdir(exist_ok=True)
+        handler = functools.partial(Quiet, directory=folder)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            web = f"127.0.0.1:{server.server_port}"
+            for name, places, *rest in said_ways(folder):
+                with self.subTest(way=name):
+                    yield name, [place.replace("{web}", web) for place in places], *rest
+            server.shutdown()
+
+    def test_every_way_by_the_command(self):
+        for _, places, options, _, _, key in self.ways():
+            inputs = [word for place in places for word in ("--input", place)]
+            run = subprocess.run([TACIT, "--json", "check", *inputs, *options, "--key", key], check=False, capture_output=True,
+                                 text=True)  # fmt: skip
+            if "this build" in run.stderr:
+                continue
+            self.assertEqual(run.returncode, 0, run.stderr)
+            said = json.loads(run.stdout.splitlines()[0])
+            self.assertEqual([said[name] for name in ("rows", "keys", "rows_without_key")], [4, 2, 1])
+            for path in (self.path / "way.tags", self.path / "way.oprf"):
+                path.unlink(missing_ok=True)
+            words = ["tags", "publish", *inputs, *options, "--key", key, "--out", "way.tags", "--private", "way.oprf"]
+            run = subprocess.run([TACIT, "--json", *words, "--identity", "alice.key"], check=False, cwd=self.path,
+                                 capture_output=True, text=True)  # fmt: skip
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(json.loads(run.stdout.splitlines()[-1])["keys"], 2)
+
+    def test_every_way_by_a_policy(self):
+        for _, places, _, lines, _, key in self.ways():
+            policy = POLICY.format(address="127.0.0.1:1").replace('key = ["k"]', "\n".join([f'key = ["{key}"]', *lines]))
+            inputs = json.dumps(places, ensure_ascii=False) if len(places) > 1 else json.dumps(places[0], ensure_ascii=False)
+            policy = policy.replace('input = "peer.csv"', f"input = {inputs}")
+            (self.path / "way.toml").write_text(policy, encoding="utf-8")
+            run = subprocess.run([TACIT, "serve", "--policy", "way.toml", "--check"], check=False, cwd=self.path, capture_output=True,
+                                 text=True)  # fmt: skip
+            if "this build" in run.stdout + run.stderr:
+                continue
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            self.assertIn("has 2 distinct keys in 4 rows today", run.stdout)
+
+    def test_every_way_by_python(self):
+        tacit = self.module()
+        for name, places, _, _, arguments, key in self.ways():
+            if name == "ADBC" and not importlib.util.find_spec("adbc_driver_manager"):
+                continue
+            file = tacit.File(places if len(places) > 1 else places[0], **arguments)
+            nulls = ["NULL", "n/a"] if name == "null" else ()
+            try:
+                found = tacit.check(file, on=key, null=nulls)
+            except tacit.Error as error:
+                if "this build" in str(error):
+                    continue
+                raise
+            self.assertEqual((found.rows, found.keys, found.rows_without_key), (4, 2, 1))
+
+    def test_a_table_behind_https(self):
+        if not shutil.which("openssl"):
+            self.skipTest("left out: there is no openssl to make a certificate")
+        folder = self.path / "https"
+        folder.mkdir(exist_ok=True)
+        (folder / "usual.csv").write_text(LINES, encoding="utf-8")
+        own = "subjectAltName=DNS:localhost\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth\n"
+        (folder / "own.ext").write_text(own)
+        curve = "ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+        for line in [
+            f"req -x509 -newkey {curve} -keyout ca.key -out ca.pem -subj /CN=test -days 2 -addext keyUsage=critical,keyCertSign",
+            f"req -newkey {curve} -keyout own.key -out own.csr -subj /CN=localhost",
+            "x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile own.ext -out own.pem",
+        ]:
+            subprocess.run(["openssl", *line.split()], check=True, cwd=folder, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "own.pem", folder / "own.key")
+        handler = functools.partial(Quiet, directory=folder)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            address = f"https://localhost:{server.server_port}/usual.csv"
+            policy = POLICY.format(address="127.0.0.1:1").replace('"peer.csv"', f'"{address}"')
+            (self.path / "https.toml").write_text(policy)
+            words = [[TACIT, "check", "--input", address, "--key", "k"], [TACIT, "serve", "--policy", "https.toml", "--check"]]
+            for call in words:
+                for known in (True, False):
+                    env = {**os.environ, "SSL_CERT_FILE": str(folder / "ca.pem")} if known else None
+                    run = subprocess.run(call, check=False, cwd=self.path, capture_output=True, text=True, env=env)
+                    if "this build" in run.stdout + run.stderr:
+                        self.skipTest("left out: the command was built without the feature s3")
+                    if known:
+                        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                        self.assertIn("2 distinct keys", run.stdout)
+                    else:
+                        self.assertIn("certificate", run.stdout + run.stderr)
+                        self.assertNotEqual(run.returncode, 0)
+            server.shutdown()
+
+    def test_a_service_and_its_client_with_tables_of_several_files(self):
+        folder, address = self.path / "several", free_port()
+        folder.mkdir(exist_ok=True)
+        for at, lines in enumerate([self.theirs[:2], self.theirs[2:]]):
+            with open(folder / f"peer{at}.csv", "w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([["k"], *([key] for key in lines)])
+        policy = POLICY.format(address=address)
+        inputs = 'input = ["several/peer0.csv", "several/peer1.csv"]'
+        (self.path / "several.toml").write_text(policy.replace('input = "peer.csv"', inputs))
+        names, rows = ["k", "n"], [(key or "", str(at)) for at, key in enumerate(ugly("csv")["k"].to_pylist())]
+        for at, part in enumerate([rows[:4], rows[4:]]):
+            with open(folder / f"ours{at}.csv", "w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([names, *part])
+        words = ["request", "match", "--connect", address, "--identity", "bob.key", "--peer", "alice.pub", "--yes"]
+        words += ["--input", "several/ours0.csv", "--input", "several/ours1.csv", "--key", "k", "--output", "several/out.csv"]
+        words += ["--records", "several/records"]
+        self.run_both(["--json", "serve", "--policy", "several.toml"], words, ready="started")
+        with open(folder / "out.csv", encoding="utf-8", newline="") as file:
+            self.assertEqual([tuple(row) for row in csv.reader(file)], [tuple(names), *rows[:4]])
+
+    def module(self):
         sys.path.insert(0, str(ROOT / "python"))
         try:
             import tacit
         except ImportError:
             self.skipTest("left out: the module for Python is not built (scripts/test_python.py builds it)")
+        return tacit
+
+    def test_python(self):
+        tacit = self.module()
         import cells
         import pyarrow as pa
 

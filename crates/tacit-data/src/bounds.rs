@@ -2,22 +2,30 @@
 //!
 //! The libraries that read Arrow and Parquet allocate what a file says, and a process that the system refuses
 //! memory ends. So the places and sizes that an Arrow file's footer names are held against the file, and what
-//! its packed buffers and a Parquet file's pages say of their sizes against the memory that there is. Rows are
-//! bounded when they have been read.
+//! its packed buffers and a Parquet file's pages say of their sizes against the memory that there is. Where cells
+//! are long, or rows share a long one, few rows are read together. Rows are bounded when they have been read.
 
 use crate::input::Stored;
 use crate::machine::available_memory;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::DataType;
+use parquet::basic::{Encoding, Type as Physical};
+use parquet::column::page::Page as ColumnPage;
 use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Rows of a batch, at most.
 const MOST_OF_BATCH: u64 = u32::MAX as u64;
 /// Bytes of a Parquet page unpacked, at most: writers make pages of a MiB.
 const MOST_OF_PAGE: u64 = 1 << 30;
+/// Bytes of long cells that are read together.
+const MOST_TOGETHER: u64 = 1 << 27;
+/// Bytes that may be shared by all rows of a batch.
+const FEW_BYTES: usize = 1 << 16;
 /// Bytes of a Parquet page's header that are looked at.
 const PAGE_HEADER: u64 = 1 << 16;
 
@@ -158,17 +166,71 @@ fn check_message(stored: &mut Stored, place: &Place, message: &[u8]) -> Result<(
     check_memory(needed)
 }
 
-/// Holds what the pages of a Parquet file say of their sizes against what may be.
-pub(crate) fn check_parquet(stored: &mut Stored, metadata: &ParquetMetaData) -> Result<(), String> {
-    for group in metadata.row_groups() {
+/// How many of at most these rows are taken together where each takes so many bytes: a value that rows share is
+/// written out for each.
+pub(crate) fn rows_together(longest: u64, most: usize) -> usize {
+    usize::try_from(MOST_TOGETHER / longest.max(1)).unwrap_or(usize::MAX).clamp(1, most)
+}
+
+/// The same of a batch whose rows share values.
+pub(crate) fn rows_of(batch: &RecordBatch, most: usize) -> usize {
+    let longest_of = |values: &ArrayRef| match values.get_array_memory_size() <= FEW_BYTES {
+        true => 0,
+        false => (0..values.len()).map(|at| bytes_of(&**values, at, at + 1)).max().unwrap_or(0),
+    };
+    let longest = |column: &ArrayRef| match column.data_type() {
+        DataType::Dictionary(..) => longest_of(column.as_any_dictionary().values()),
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => column.as_run_opt::<Int16Type>().map_or(0, |run| longest_of(run.values())),
+            DataType::Int32 => column.as_run_opt::<Int32Type>().map_or(0, |run| longest_of(run.values())),
+            _ => column.as_run_opt::<Int64Type>().map_or(0, |run| longest_of(run.values())),
+        },
+        DataType::Utf8View => column.as_string_view().lengths().max().unwrap_or(0).into(),
+        DataType::BinaryView => column.as_binary_view().lengths().max().unwrap_or(0).into(),
+        _ => 0,
+    };
+    rows_together(batch.columns().iter().map(longest).sum(), most)
+}
+
+/// Bytes of the longest value in the dictionary of a column of text or bytes.
+fn longest_of(reader: &SerializedFileReader<Stored>, group: usize, leaf: usize) -> Option<u64> {
+    let mut pages = reader.get_row_group(group).ok()?.get_column_page_reader(leaf).ok()?;
+    let Some(ColumnPage::DictionaryPage { buf, .. }) = pages.get_next_page().ok()? else { return None };
+    let (mut rest, mut longest) = (&buf[..], 0);
+    while let Some((length, values)) = rest.split_first_chunk() {
+        let length = u32::from_le_bytes(*length);
+        longest = longest.max(length.into());
+        rest = values.get(length as usize..)?;
+    }
+    Some(longest)
+}
+
+/// Holds what the pages of a Parquet file say of their sizes against what may be. Returns for each column how many
+/// bytes a row of it takes among many, at most.
+pub(crate) fn check_parquet(
+    stored: &mut Stored,
+    metadata: &ParquetMetaData,
+    again: impl Fn() -> Option<Stored>,
+) -> Result<Vec<u64>, String> {
+    let schema = metadata.file_metadata().schema_descr();
+    let mut widths = vec![0u64; schema.root_schema().get_fields().len()];
+    let mut reader = None;
+    for (group_at, group) in metadata.row_groups().iter().enumerate() {
         let mut needed = 0u64;
-        for column in group.columns() {
+        for (leaf, column) in group.columns().iter().enumerate() {
             let (start, length) = column.byte_range();
-            let mut largest = 0;
+            let is_text = column.column_type() == Physical::BYTE_ARRAY;
+            let (mut largest, mut width, mut has_long) = (0, 0u64, false);
             let mut at = start;
             while let Some(end) = start.checked_add(length).filter(|end| at < *end) {
                 let header = bytes_at(stored, at, PAGE_HEADER.min(end - at))?;
                 let Some(page) = Page::read(&header) else { break };
+                if page.is_dictionary {
+                    has_long |= is_text && page.unpacked > FEW_BYTES as u64;
+                } else if is_text && page.values > 0 {
+                    // Rows that cross some pages take no more than their share of the fullest, and two pages.
+                    width = width.max(page.unpacked.div_ceil(page.values));
+                }
                 largest = largest.max(page.unpacked);
                 let Some(next) = at.checked_add(page.header + page.packed).filter(|next| *next > at) else {
                     break;
@@ -180,32 +242,66 @@ pub(crate) fn check_parquet(stored: &mut Stored, metadata: &ParquetMetaData) -> 
                 return Err(format!("a page of it takes {is} MiB unpacked, where {may} are the most"));
             }
             needed = needed.saturating_add(2 * largest);
+            if has_long {
+                if reader.is_none() {
+                    reader = again().and_then(|stored| SerializedFileReader::new(stored).ok());
+                }
+                let longest = reader.as_ref().and_then(|reader| longest_of(reader, group_at, leaf));
+                width = width.max(longest.unwrap_or(largest));
+            }
+            // Values that are told by what they share with the one before may be as long as a page.
+            if is_text && column.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
+                width = largest;
+            }
+            if column.column_type() == Physical::FIXED_LEN_BYTE_ARRAY {
+                width = u64::try_from(column.column_descr().type_length()).unwrap_or(0);
+            }
+            // A row of a list has many.
+            let rows = u64::try_from(group.num_rows()).unwrap_or(0).max(1);
+            let of_row = u64::try_from(column.num_values()).unwrap_or(0).div_ceil(rows).max(1);
+            let root = schema.get_column_root_idx(leaf);
+            widths[root] = widths[root].max(width.saturating_mul(of_row));
         }
         check_memory(needed)?;
     }
-    Ok(())
+    Ok(widths)
 }
 
-/// What a page says of itself: bytes of its header, and of what follows as it is stored and unpacked.
+/// What a page says of itself: bytes of its header, and of what follows as it is stored and unpacked; whether that
+/// is a dictionary, and how many values it has.
 #[derive(PartialEq, Eq, Debug)]
 struct Page {
     header: u64,
     packed: u64,
     unpacked: u64,
+    is_dictionary: bool,
+    values: u64,
 }
 
 impl Page {
     /// Reads a header in Thrift's compact form; `None` if it is none that fits in these bytes.
     fn read(bytes: &[u8]) -> Option<Self> {
-        let (mut compact, mut sizes, mut field) = (Compact(bytes), [None; 2], 0i64);
+        let (mut compact, mut field) = (Compact(bytes), 0i64);
+        let (mut sizes, mut is_dictionary, mut values) = ([None; 2], false, 0);
         while let Some(kind) = compact.field(&mut field)? {
             match (field, kind) {
+                (1, 5) => is_dictionary = compact.zigzag()? == 2,
                 (2 | 3, 5) => sizes[field as usize - 2] = u64::try_from(compact.zigzag()?).ok(),
+                // The headers of each kind, which begin with the number of values.
+                (5 | 8, 12) => {
+                    let mut inner = 0;
+                    while let Some(kind) = compact.field(&mut inner)? {
+                        match (inner, kind) {
+                            (1, 5) => values = u64::try_from(compact.zigzag()?).unwrap_or(0),
+                            _ => compact.skip(kind, 8)?,
+                        }
+                    }
+                }
                 _ => compact.skip(kind, 8)?,
             }
         }
         let header = (bytes.len() - compact.0.len()) as u64;
-        Some(Page { header, unpacked: sizes[0]?, packed: sizes[1]? })
+        Some(Page { header, unpacked: sizes[0]?, packed: sizes[1]?, is_dictionary, values })
     }
 }
 
@@ -357,8 +453,7 @@ fn ends<O: arrow_array::OffsetSizeTrait>(offsets: &[O], from: usize, to: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::types::Int32Type;
-    use arrow_array::{ArrayRef, DictionaryArray, ListArray, StringArray, StringViewArray};
+    use arrow_array::{DictionaryArray, Int32Array, ListArray, RunArray, StringArray, StringViewArray};
     use std::sync::Arc;
 
     #[test]
@@ -371,7 +466,7 @@ mod tests {
         bytes.push(0);
         let header = bytes.len() as u64;
         bytes.extend([1, 2, 3]);
-        let wanted = Page { header, packed: 300, unpacked: (1 << 31) - 1 };
+        let wanted = Page { header, packed: 300, unpacked: (1 << 31) - 1, is_dictionary: false, values: 2 };
         assert_eq!(Page::read(&bytes), Some(wanted));
         for cut in 0..header as usize {
             assert_eq!(Page::read(&bytes[..cut]), None, "{cut}");
@@ -379,6 +474,29 @@ mod tests {
         // Structures within structures without end.
         assert_eq!(Page::read(&[0x1c; 99]), None);
         assert_eq!(Page::read(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]), None);
+    }
+
+    /// However many rows share a value, what is written out for them together is bounded.
+    #[test]
+    fn rows_that_share_a_long_value_are_few() {
+        let long = "x".repeat(1 << 20);
+        let few = |column: ArrayRef| {
+            rows_of(&RecordBatch::try_from_iter([("a", column.clone()), ("b", column)]).unwrap(), 8192)
+        };
+        let shared: DictionaryArray<Int32Type> = std::iter::repeat_n(long.as_str(), 9).collect();
+        let runs = RunArray::try_new(&Int32Array::from(vec![9000]), shared.values()).unwrap();
+        let columns: [ArrayRef; 3] =
+            [Arc::new(shared), Arc::new(runs), Arc::new(StringViewArray::from(vec!["a", &long]))];
+        for column in columns {
+            let kind = column.data_type().clone();
+            assert_eq!(few(column), 64, "{kind}");
+        }
+        assert_eq!(few(Arc::new(["a", "b", "a"].into_iter().collect::<DictionaryArray<Int32Type>>())), 8192);
+        assert_eq!(few(Arc::new(StringArray::from(vec!["a", &long]))), 8192);
+        assert_eq!(
+            [0, 1 << 14, 1 << 15, 1 << 26, 1 << 40].map(|each| rows_together(each, 8192)),
+            [8192, 8192, 4096, 2, 1]
+        );
     }
 
     #[test]

@@ -15,16 +15,18 @@ mod stored;
 mod words;
 mod write;
 
+pub use plain::has_digits;
 pub(crate) use plain::{NO_TEXT, plain, unwritable, without_text};
 use plain::{dates, uuids};
 pub use stored::is_uuid;
 pub(crate) use stored::{EXTENSION, JSON};
 pub(crate) use write::{Origin, Writer, lacks};
 
+use crate::bounds::{rows_of, rows_together};
 use crate::csv::{EmptyKeys, Options};
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::{Input, Packing, Stored};
-use crate::kept::NUMERIC;
+use crate::kept::{NUMERIC, rows_of_batch};
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, is_null};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
@@ -194,6 +196,7 @@ impl Source {
             input.fault().unwrap_or_else(damaged)
         };
         let damaged = |error: String| own(words(&error));
+        let mut widths = Vec::new();
         let (schema, origin, reading, moments) = match format {
             Format::Parquet => {
                 let stored = input.stored()?;
@@ -202,7 +205,10 @@ impl Source {
                 // In a store each look at a page would be a request.
                 if !input.is_object() {
                     let mut stored = input.stored()?;
-                    guarded(|| crate::bounds::check_parquet(&mut stored, read.metadata())).map_err(own)?;
+                    let again = || input.stored().ok();
+                    let checked =
+                        guarded(|| crate::bounds::check_parquet(&mut stored, read.metadata(), again));
+                    widths = checked.map_err(own)?;
                 }
                 let stored = stored::describe(&input, &read, options.binary_as_text, &damaged)?;
                 let (compression, metadata) = (stored.compression, stored.metadata);
@@ -232,7 +238,8 @@ impl Source {
             }
         };
         let decimal_comma = options.decimal_comma && input.lines().is_some();
-        let part = Part { input, format, options: reading, order: None, rows: AtomicU64::new(0) };
+        let rows = AtomicU64::new(0);
+        let part = Part { input, format, options: reading, widths, order: None, rows };
         Ok(Source {
             parts: Arc::new(vec![part]),
             schema,
@@ -613,15 +620,23 @@ fn open(
     stored: Stored,
     options: ArrowReaderOptions,
     columns: Option<Vec<usize>>,
+    widths: &[u64],
 ) -> std::result::Result<Batches<'static>, ArrowError> {
     Ok(match format {
         Format::Parquet => {
             let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(stored, options)?;
+            let all = 0..builder.schema().fields().len();
+            let wanted = columns.clone().unwrap_or_else(|| all.collect());
+            let width = wanted
+                .iter()
+                .filter_map(|at| widths.get(*at))
+                .fold(0, |sum: u64, one| sum.saturating_add(*one));
+            let rows = rows_together(width, rows_of_batch(wanted.len()));
             let mask = match columns {
                 Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns),
                 None => ProjectionMask::all(),
             };
-            Box::new(builder.with_batch_size(BATCH).with_projection(mask).build()?)
+            Box::new(builder.with_batch_size(rows).with_projection(mask).build()?)
         }
         Format::ArrowFile | Format::Excel => {
             Box::new(pieces(FileReader::try_new(BufReader::new(stored), columns)?))
@@ -638,11 +653,12 @@ fn pieces(
         let (batch, failed) =
             batch.map_or_else(|error| (None, Some(Err(error))), |batch| (Some(batch), None));
         let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+        let most = batch.as_ref().map_or(BATCH, |batch| rows_of(batch, BATCH));
         let piece = move |from| {
             let batch = batch.as_ref()?;
-            Some(Ok(batch.slice(from, BATCH.min(batch.num_rows() - from))))
+            Some(Ok(batch.slice(from, most.min(batch.num_rows() - from))))
         };
-        (0..rows).step_by(BATCH).filter_map(piece).chain(failed)
+        (0..rows).step_by(most).filter_map(piece).chain(failed)
     })
 }
 
@@ -703,6 +719,7 @@ impl Texts {
             column = arrow_cast::cast(&column, &DataType::Timestamp(*unit, None))?;
         }
         let decimal = column.data_type().is_decimal();
+        has_digits(&column)?;
         let options = arrow_cast::CastOptions { safe: false, ..arrow_cast::CastOptions::default() };
         let cells = arrow_cast::cast_with_options(&column, &DataType::Utf8, &options)?;
         let cells = cells.as_any().downcast_ref::<StringArray>().cloned();

@@ -470,10 +470,10 @@ impl Source {
     pub(crate) fn holds_behind(&self, target: &Path, names: &[String]) -> Result<()> {
         let named = self.options.header == Header::Names;
         let name = names.iter().find(|name| named && !self.form.holds(self.options, name));
-        match (self.options.quote, name) {
-            (_, Some(_)) => Err(no_room(target, "the names of the peer's columns")),
-            (Quote::None, None) => Err(no_room(target, "every cell of the peer's")),
-            _ => Ok(()),
+        match name {
+            Some(_) => Err(no_room(target, "the names of the peer's columns")),
+            None if !self.form.holds_all(self.options) => Err(no_room(target, "every cell of the peer's")),
+            None => Ok(()),
         }
     }
 
@@ -740,10 +740,16 @@ impl Form {
             || quote.is_some() && (quote == Some(byte) || options.escape == Some(byte))
     }
 
-    /// Whether a field can be written so that it is read as it is.
+    /// Whether any field can be written so that it is read as it is.
+    fn holds_all(&self, options: Options) -> bool {
+        // Behind a backslash these letters stand for others.
+        let is_letter = |escape| escape == b'\\' && b"NnrtbZ0".contains(&self.delimiter);
+        options.quote.byte().is_some() || options.escape.is_some_and(|escape| !is_letter(escape))
+    }
+
+    /// Whether a field can be written so.
     fn holds(&self, options: Options, field: &str) -> bool {
-        let can = options.quote.byte().is_some() || options.escape.is_some();
-        can || !field.bytes().any(|byte| self.is_special(options, byte))
+        self.holds_all(options) || !field.bytes().any(|byte| self.is_special(options, byte))
     }
 
     /// Appends a field, enclosed or escaped where that is needed.

@@ -9,6 +9,7 @@ mod days;
 mod limits;
 mod old;
 mod read;
+mod records;
 mod write;
 
 pub(crate) use limits::{SHEET_COLUMNS, SHEET_ROWS, is_too_long, is_workbook};

@@ -38,21 +38,17 @@ pub(crate) fn is_lines(start: &[u8]) -> bool {
     }
 }
 
-/// The same table as columns.
-pub(crate) fn to_columns(input: &Input, options: &Options) -> Result<Input> {
+/// These tables as columns, which are those of all of them: what stands in a column of one decides what the column is
+/// in the others, as in one file.
+pub(crate) fn to_columns(inputs: &[&Input], options: &Options) -> Result<Vec<Input>> {
     let mut columns = Columns::default();
-    let mut lines = Lines::open(input, options)?;
-    while lines.next()? {
-        let members = lines.members()?;
-        for (name, value) in &members.0 {
-            if !columns.see(name, Kind::of(value.get()), lines.line) {
-                return Err(lines.wrong("a member's name is there twice"));
-            }
-            if columns.all.len() > MOST_COLUMNS {
-                return Err(lines.wrong("the objects so far have more than 16384 names of members"));
-            }
-        }
+    for input in inputs {
+        columns.see_all(input, options)?;
     }
+    inputs.iter().map(|input| kept(input, options, &columns)).collect()
+}
+
+fn kept(input: &Input, options: &Options, columns: &Columns) -> Result<Input> {
     let unkept = |error: &dyn std::fmt::Display| {
         let what = format!("cannot be kept in {}: {error}", std::env::temp_dir().display());
         Error::Unreadable { path: input.path().to_owned(), source: std::io::Error::other(what) }
@@ -61,10 +57,10 @@ pub(crate) fn to_columns(input: &Input, options: &Options) -> Result<Input> {
     let kept = Kept::new().map_err(|error| unkept(&error))?;
     let mut writer = FileWriter::try_new(kept, &schema).map_err(|error| unkept(&error))?;
     let most = rows_of_batch(columns.all.len());
-    let mut batch = Batch::new(&columns, schema);
+    let mut batch = Batch::new(columns, schema);
     let mut lines = Lines::open(input, options)?;
     while lines.next()? {
-        batch.add(&columns, &lines)?;
+        batch.add(columns, &lines)?;
         if batch.rows == most || batch.bytes >= BATCH_BYTES {
             batch.finish().and_then(|batch| writer.write(&batch)).map_err(|error| unkept(&error))?;
         }
@@ -242,6 +238,25 @@ struct Columns {
 }
 
 impl Columns {
+    /// Takes note of all members of a file's lines.
+    fn see_all(&mut self, input: &Input, options: &Options) -> Result<()> {
+        // Lines are counted in each file.
+        self.lines.fill(0);
+        let mut lines = Lines::open(input, options)?;
+        while lines.next()? {
+            let members = lines.members()?;
+            for (name, value) in &members.0 {
+                if !self.see(name, Kind::of(value.get()), lines.line) {
+                    return Err(lines.wrong("a member's name is there twice"));
+                }
+                if self.all.len() > MOST_COLUMNS {
+                    return Err(lines.wrong("the objects so far have more than 16384 names of members"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes note of a member in this line; `false` if the line has another of that name.
     fn see(&mut self, name: &str, kind: Kind, line: u64) -> bool {
         match self.places.get(name) {

@@ -31,27 +31,51 @@ pub(crate) fn open_pinned(paths: &[PathBuf], options: &Options) -> Result<Opened
 fn all(paths: &[PathBuf], options: &Options, input: fn(&Path) -> Result<Input>) -> Result<Opened> {
     let files = listed(paths)?;
     if let [one] = files.as_slice() {
-        return single(one, options, input);
-    }
-    let mut sources = Vec::new();
-    for file in &files {
-        sources.push(match single(file, options, input)? {
-            Opened::Columns(source) => *source,
-            Opened::Csv(input) => {
-                let kept = csv::Source::from_input(input, *options)?.as_columns()?;
-                columnar::Source::without_key(kept, Format::ArrowFile, options)?
+        return Ok(match single(one, options, input)? {
+            Single::Columns(source) => Opened::Columns(source),
+            Single::Csv(input) => Opened::Csv(input),
+            Single::Json(input) => {
+                let kept = json::to_columns(&[&input], options)?.pop().ok_or(Error::Empty(one.clone()))?;
+                Opened::Columns(Box::new(columnar::Source::without_key(kept, Format::ArrowFile, options)?))
             }
         });
+    }
+    let singles = files.iter().map(|file| single(file, options, input)).collect::<Result<Vec<_>>>()?;
+    let lines = singles.iter().filter_map(|single| match single {
+        Single::Json(input) => Some(input),
+        Single::Columns(_) | Single::Csv(_) => None,
+    });
+    let mut of_lines = json::to_columns(&lines.collect::<Vec<_>>(), options)?.into_iter();
+    let mut sources = Vec::new();
+    for single in singles {
+        let kept = match single {
+            Single::Columns(source) => {
+                sources.push(*source);
+                continue;
+            }
+            Single::Csv(input) => Some(csv::Source::from_input(input, *options)?.as_columns()?),
+            Single::Json(_) => of_lines.next(),
+        };
+        let kept = kept.map(|kept| columnar::Source::without_key(kept, Format::ArrowFile, options));
+        sources.extend(kept.transpose()?);
     }
     Ok(Opened::Columns(Box::new(columnar::Source::joined(sources)?)))
 }
 
-fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> Result<Opened> {
+/// A file that may be one of several.
+enum Single {
+    Csv(Input),
+    /// In JSON lines, of which all have the columns.
+    Json(Input),
+    Columns(Box<columnar::Source>),
+}
+
+fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> Result<Single> {
     let (file, part) = place::sheet(path);
     let input = input(if place::is_remote(path) { path } else { file })?;
     let columns = |input, format| {
         let source = columnar::Source::without_key(input, format, options)?;
-        Ok(Opened::Columns(Box::new(source)))
+        Ok(Single::Columns(Box::new(source)))
     };
     let start = input.start()?;
     if let Some(kept) = of_workbook(&input, &start, part, options)? {
@@ -62,8 +86,8 @@ fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> 
     }
     match Format::of(&start) {
         Some(format) => columns(input, format),
-        None if json::is_lines(&start) => columns(json::to_columns(&input, options)?, Format::ArrowFile),
-        None => Ok(Opened::Csv(input)),
+        None if json::is_lines(&start) => Ok(Single::Json(input)),
+        None => Ok(Single::Csv(input)),
     }
 }
 

@@ -17,7 +17,7 @@ use tacit::job::psi::{
     Bounds, Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
 };
 use tacit_data::columnar::Texts;
-use tacit_data::csv::{Delimiter, Encoding, Header, MaxRow, Options, Quote};
+use tacit_data::csv::{Delimiter, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
 
@@ -216,16 +216,16 @@ impl Rows {
         Ok(Rows { schema: batch.schema(), batches: vec![batch], digest: None })
     }
 
-    /// The table in a file or at an address that the command takes too, which has the columns `on`, and is
+    /// The table in files or at addresses that the command takes too, which has the columns `on`, and is
     /// written so, with rows of at most so many mebibytes; 16 unless given. With `recorded` its digest is that of
     /// the very bytes that are read.
     #[staticmethod]
-    #[pyo3(signature = (path, on, types=None, *, delimiter="auto", quote="\"", escape=None, header=true, encoding=None,
-        skip_lines=0, max_row_mib=None, binary_as_text=false, recorded=false))]
+    #[pyo3(signature = (paths, on, types=None, *, delimiter="auto", quote="\"", escape=None, header=true, encoding=None,
+        skip_lines=0, max_row_mib=None, binary_as_text=false, error_cells="refuse", recorded=false))]
     #[allow(clippy::too_many_arguments)] // How a file is written has as many parts.
-    fn of_file(
+    fn of_files(
         py: Python<'_>,
-        path: PathBuf,
+        paths: Vec<PathBuf>,
         on: Vec<String>,
         types: Option<Vec<String>>,
         delimiter: &str,
@@ -236,8 +236,12 @@ impl Rows {
         skip_lines: u64,
         max_row_mib: Option<u64>,
         binary_as_text: bool,
+        error_cells: &str,
         recorded: bool,
     ) -> PyResult<Self> {
+        if paths.is_empty() {
+            return Err(fault::usage(py, "a table has a file at least"));
+        }
         let spec = spec(on, types, Normalisation::default()).map_err(|what| fault::usage(py, what))?;
         let sign = |name: &str, said: &str| match said.as_bytes() {
             [byte] if byte.is_ascii() && !matches!(byte, b'\r' | b'\n') => Ok(*byte),
@@ -267,11 +271,16 @@ impl Rows {
             skip_lines,
             max_row,
             binary_as_text,
+            error_cells: match error_cells {
+                "refuse" => ErrorCells::Refuse,
+                "null" => ErrorCells::Null,
+                _ => return Err(fault::usage(py, "error_cells: give refuse or null")),
+            },
             ..Options::default()
         };
         let read = py.detach(|| {
-            let open = if recorded { Source::open_pinned } else { Source::open };
-            let source = open(&path, spec, options)?;
+            let open = if recorded { Source::open_all_pinned } else { Source::open_all };
+            let source = open(&paths, spec, options)?;
             let table = source.read_whole()?;
             let digest = recorded.then(|| source.digest()).transpose()?;
             Ok((table, digest))

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use tacit::job::psi::{
     Aggregate, AggregateOutcome, Column, Duplicates, Found, Job, Match, Owned, Reveal, Revealed, Table,
 };
+use tacit_data::columnar::has_digits;
 use tacit_data::records::KeySet;
 use tacit_data::values::{self, Form};
 
@@ -157,9 +158,12 @@ fn whole(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
 
 fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    arrow_cast::cast_with_options(column, kind, &options).map_err(|_| {
-        let is_bad =
-            |row: &usize| arrow_cast::cast_with_options(&column.slice(*row, 1), kind, &options).is_err();
+    let cast = |column: &ArrayRef| {
+        has_digits(column)?;
+        arrow_cast::cast_with_options(column, kind, &options)
+    };
+    cast(column).map_err(|_| {
+        let is_bad = |row: &usize| cast(&column.slice(*row, 1)).is_err();
         let row = (0..column.len()).find(is_bad).map_or(0, |row| row + 1);
         format!("column {name}, row {row} of its batch: a cell that cannot be given; leave it empty")
     })

@@ -275,28 +275,33 @@ fn a_key_that_has_ended_stays_ended_when_the_clock_is_put_back() {
     here.end();
 }
 
-/// Two names in one policy, one file: by another spelling, by a link, and by a second link to the file itself.
+/// Two names in one policy, one file: by another spelling, by a link, by a second link to the file itself, and with
+/// another file as one table.
 #[test]
 fn spellings_and_links_of_one_file_are_one_account() {
-    for kind in ["spelling", "link", "hard link"] {
+    for kind in ["spelling", "link", "hard link", "list"] {
         let here = Here::start("");
         let at = |name: &str| here.folder.path().join(name);
         let input = match kind {
-            "spelling" => "./state/../table.csv",
+            "spelling" => "\"./state/../table.csv\"",
+            "list" => {
+                std::fs::write(at("more.csv"), "id\nanother\n").unwrap();
+                "[\"more.csv\", \"table.csv\"]"
+            }
             #[cfg(unix)]
             "link" => {
                 std::os::unix::fs::symlink(at("table.csv"), at("other.csv")).unwrap();
-                "other.csv"
+                "\"other.csv\""
             }
             #[cfg(unix)]
             "hard link" => {
                 std::fs::hard_link(at("table.csv"), at("other.csv")).unwrap();
-                "other.csv"
+                "\"other.csv\""
             }
             _ => continue,
         };
         let more =
-            format!("[sources.again]\ninput = \"{input}\"\nkey = [\"id\"]\nrows_in_total = 50\n[jobs.match]");
+            format!("[sources.again]\ninput = {input}\nkey = [\"id\"]\nrows_in_total = 50\n[jobs.match]");
         let second = "\n[jobs.second]\nsource = \"again\"\nallow = [\"bob\"]\nreveal = [\"rows\"]\n\
                       result = [\"peer\"]\nmax_peer_keys = 1000\nruns_a_day = 9\n";
         reload(&here, |text| text.replace("[jobs.match]", &more) + second, 1);

@@ -7,7 +7,6 @@ use crate::ledger::{Charge, Ledger, peer_name, source_name};
 use crate::policy::{Gate, Job, Policy, Source};
 use crate::rules;
 use tacit::data::give::Purpose;
-use tacit::data::place;
 use tacit::data::records::KeySet;
 use tacit::data::table;
 use tacit::job::psi::{Learns, Reveal};
@@ -39,7 +38,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
     ledger.suppose(&policy.names_of_sources(&ledger.places()));
     checked.warnings.extend(one_account(policy, &ledger));
     for (name, source) in &policy.sources {
-        let title = format!("{name} ({})", shown(&place::shown(&source.input)));
+        let title = format!("{name} ({})", tacit::net::shown(&source.shown()));
         match open(source) {
             Err(error) => checked.faults.push(format!("[sources.{name}]: {error}")),
             Ok((table, keys)) => {
@@ -64,7 +63,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
 }
 
 fn open(source: &Source) -> tacit::Result<(table::Source, KeySet)> {
-    let table = table::Source::open(&source.input, source.key.clone(), source.options)?;
+    let table = table::Source::open_all(&source.inputs, source.key.clone(), source.options)?;
     let keys = table.read_keys(|_| ())?;
     Ok((table, keys))
 }
@@ -132,7 +131,7 @@ fn budgets(
             time: ledger.now(clock).0,
             job: name.to_owned(),
             source: source_name.to_owned(),
-            input: place::canonical(&source.input),
+            input: source.place(),
             peer: peer.clone(),
             fingerprint: known.account(),
             rows: 0,

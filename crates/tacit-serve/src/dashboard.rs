@@ -19,7 +19,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tacit::data::place;
 
 /// What the page may load: its own files, and nothing into a frame.
 const GUARD: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -186,7 +185,7 @@ impl Dashboard {
                     time,
                     job: name.clone(),
                     source: job.source.clone(),
-                    input: place::canonical(&source.input),
+                    input: source.place(),
                     peer: peer.clone(),
                     fingerprint: known.account(),
                     rows: 0,

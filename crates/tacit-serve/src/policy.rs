@@ -20,7 +20,7 @@ use crate::clock::Time;
 use reader::{At, Reader, Section};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tacit::data::csv::{Delimiter, Encoding, Header, MaxRow, Options, Quote};
+use tacit::data::csv::{Delimiter, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{self, Bounds, Duplicates, Learns, Protocol, Reveal, owner};
@@ -146,8 +146,8 @@ pub struct Certificates {
 /// A table, and the budgets that hold for all jobs on it.
 #[derive(Clone, PartialEq)]
 pub struct Source {
-    /// The file, or the address of a table elsewhere.
-    pub input: PathBuf,
+    /// The file, folder or pattern of files, or the address of a table elsewhere; several are one table.
+    pub inputs: Vec<PathBuf>,
     /// How it is written.
     pub options: Options,
     /// What makes a row's key.
@@ -163,12 +163,26 @@ impl std::fmt::Debug for Source {
     /// Without a password that the address may hold.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Source")
-            .field("input", &tacit::data::place::shown(&self.input))
+            .field("inputs", &self.shown())
             .field("options", &self.options)
             .field("key", &self.key)
             .field("rows_in_total", &self.rows_in_total)
             .field("aggregate_runs", &self.aggregate_runs)
             .finish()
+    }
+}
+
+impl Source {
+    /// The table's name, as errors and the log have it.
+    pub(crate) fn shown(&self) -> String {
+        let shown = |input: &PathBuf| tacit::data::place::shown(input).to_string_lossy().into_owned();
+        self.inputs.iter().map(shown).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the ledger knows its place by, whatever its spelling.
+    pub(crate) fn place(&self) -> String {
+        let places = self.inputs.iter().map(|input| tacit::data::place::canonical(input));
+        places.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -591,7 +605,7 @@ fn is_fingerprint(text: &str) -> bool {
 }
 
 fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
-    let input = section.wanted_text("input");
+    let inputs = section.wanted_list("input");
     let mut columns = Vec::new();
     for At { value, at } in section.wanted_list("key") {
         match Named::parse(&value) {
@@ -609,7 +623,7 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     let nulls = section.list("null").into_iter().map(|null| null.value).collect();
     let options = options(section);
     Some(Source {
-        input: tacit::data::place::seen_from(folder, &input?.value),
+        inputs: inputs.iter().map(|input| tacit::data::place::seen_from(folder, &input.value)).collect(),
         options,
         key: KeySpec { nulls, ..KeySpec::named(columns, normalisation) },
         rows_in_total,
@@ -630,6 +644,10 @@ fn options(section: &mut Section<'_, '_, '_>) -> Options {
         }
         found
     });
+    let error_cells = section.text("error_cells").and_then(|said| {
+        let words = [("refuse", ErrorCells::Refuse), ("null", ErrorCells::Null)];
+        word(section, "error_cells", &said, &words)
+    });
     Options {
         delimiter: delimiter.flatten().map_or(Delimiter::Auto, Delimiter::Byte),
         quote: quote.map_or(Quote::Double, |quote| quote.map_or(Quote::None, Quote::Byte)),
@@ -639,6 +657,7 @@ fn options(section: &mut Section<'_, '_, '_>) -> Options {
         skip_lines: section.number("skip_lines", 0..=MANY).unwrap_or(0),
         decimal_comma: section.yes("decimal_comma", false),
         binary_as_text: section.yes("binary_as_text", false),
+        error_cells: error_cells.unwrap_or(ErrorCells::Refuse),
         max_row: section
             .number("max_row_mib", 1..=65_536)
             .map_or_else(MaxRow::default, |mib| MaxRow::new(mib << 20)),

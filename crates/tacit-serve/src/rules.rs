@@ -105,7 +105,7 @@ pub(crate) fn is_as_offered(admitted: &Admitted<'_>, ask: &Ask, job: &Job, sourc
     let Ok(now) = admit(job, source, ask) else { return false };
     same == **old
         && is_told_alike(&old.gate, &job.gate)
-        && (&source.input, &source.key) == (&old_source.input, &old_source.key)
+        && (&source.inputs, &source.key) == (&old_source.inputs, &old_source.key)
         && (&now.run.reveal, now.run.learns, &now.run.give) == (&run.reveal, run.learns, &run.give)
         && now.client_gives == *client_gives
 }

@@ -20,12 +20,11 @@ use crate::unsigned::Unsigned;
 use crate::wire::{self, Ask, Message};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tacit::crypto::fence::fenced;
-use tacit::data::place;
 use tacit::data::table::Source;
 use tacit::job::psi::{self, Own, Owned, Reveal, Revealed, owner};
 use tacit::net::{Agreement, Identity, Limits, PublicKey, Session, Stats};
@@ -348,7 +347,7 @@ impl Visit<'_> {
             time: self.house.times().1.0,
             job: ask.job.clone(),
             source: admitted.job.source.clone(),
-            input: place::canonical(&admitted.source.input),
+            input: admitted.source.place(),
             peer: self.label.clone(),
             fingerprint: self.account.clone(),
             rows,
@@ -732,9 +731,10 @@ struct Fate {
 }
 
 fn read(admitted: &Admitted<'_>) -> Result<Own> {
-    let input = &admitted.source.input;
-    let source = Source::open_pinned(input, admitted.source.key.clone(), admitted.source.options)?;
-    let own = Own::read(source, input, &admitted.run, |_| ())?;
+    let Admitted { source: from, .. } = admitted;
+    let source = Source::open_all_pinned(&from.inputs, from.key.clone(), from.options)?;
+    let name = PathBuf::from(from.shown());
+    let own = Own::read(source, &name, &admitted.run, |_| ())?;
     if admitted.job.output.is_some() && admitted.run.learns != psi::Learns::Peer {
         own.prove(Path::new(STORED))?;
     }

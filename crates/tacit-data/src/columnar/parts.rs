@@ -21,6 +21,8 @@ pub(super) struct Part {
     pub format: Format,
     /// How Parquet is read.
     pub options: ArrowReaderOptions,
+    /// How many bytes a row of each column takes among many, at most, as far as that is known.
+    pub widths: Vec<u64>,
     /// Where the table's columns are in it, if they are not in its order.
     pub order: Option<Vec<usize>>,
     /// How many rows of it were read the last time.
@@ -145,7 +147,7 @@ fn part(
         None => columns,
         Some(reordered) => reordered.wanted.clone(),
     };
-    let opened = guarded(|| open(part.format, stored, options, wanted));
+    let opened = guarded(|| open(part.format, stored, options, wanted, &part.widths));
     let opened = opened.map_err(|error| part.fault(words(&error)))?;
     let (path, mut before, own) = (part.input.path().to_owned(), 0u64, parts.clone());
     own[at].rows.store(0, Ordering::Relaxed);

@@ -3,14 +3,14 @@
 use super::stored::is_uuid;
 use crate::fault::Error;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Date64Type;
+use arrow_array::types::{Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
 use std::path::Path;
 
 /// What a cell must have to go to a key or to CSV.
-pub(crate) const NO_TEXT: &str = "a cell with a text is expected, which a date or time beyond the calendar has not; leave it empty, or make text of it";
+pub(crate) const NO_TEXT: &str = "a cell with a text is expected, which a date or time beyond the calendar and a decimal of more digits than its column's have not; leave it empty, or make text of it";
 
 /// What cells of this type are, if they have no text.
 pub(crate) fn without_text(data: &DataType) -> Option<&'static str> {
@@ -36,7 +36,30 @@ pub(crate) fn plain(column: &ArrayRef, field: &Field) -> std::result::Result<Arr
             arrow_cast::cast(column, &DataType::Timestamp(*unit, Some(UTC.into())))
         }
         DataType::Date64 => dates(column),
-        _ => Ok(column.clone()),
+        _ => {
+            has_digits(column)?;
+            Ok(column.clone())
+        }
+    }
+}
+
+/// Errors where a decimal has more digits than its column's type says: as text it would lose the last ones. DuckDB's
+/// HUGEINT comes so, as may what is stored in bytes.
+pub fn has_digits(column: &ArrayRef) -> std::result::Result<(), ArrowError> {
+    match column.data_type() {
+        DataType::Decimal32(digits, _) => {
+            column.as_primitive::<Decimal32Type>().validate_decimal_precision(*digits)
+        }
+        DataType::Decimal64(digits, _) => {
+            column.as_primitive::<Decimal64Type>().validate_decimal_precision(*digits)
+        }
+        DataType::Decimal128(digits, _) => {
+            column.as_primitive::<Decimal128Type>().validate_decimal_precision(*digits)
+        }
+        DataType::Decimal256(digits, _) => {
+            column.as_primitive::<Decimal256Type>().validate_decimal_precision(*digits)
+        }
+        _ => Ok(()),
     }
 }
 

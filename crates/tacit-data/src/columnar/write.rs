@@ -17,11 +17,14 @@ use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use tacit_crypto::fence::fenced;
+
+/// Bytes of memory that a row group of Parquet takes before it is written, about.
+const MOST_OF_GROUP: usize = 1 << 28;
 
 /// What an output takes from its source: compression, and of Parquet the types and the file's own metadata.
 #[derive(Clone)]
@@ -225,7 +228,14 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         }
         let result = guarded(|| match form {
             Form::Excel(_) => Ok(()),
-            Form::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
+            Form::Parquet(writer) => {
+                writer.write(batch)?;
+                // A row group is in memory until it is whole.
+                match writer.memory_size() > MOST_OF_GROUP {
+                    true => Ok(writer.flush()?),
+                    false => Ok(()),
+                }
+            }
             Form::ArrowFile(writer) => writer.write(batch),
         });
         self.written += batch.num_rows() as u64;
@@ -377,6 +387,16 @@ fn annotated(field: &Arc<Field>) -> std::result::Result<TypePtr, ParquetError> {
     Ok(Arc::new(built))
 }
 
+/// Whether these are decimals in as few bytes as all of their digits take, which is how the library writes bytes.
+fn is_of_least_bytes(column: &ColumnDescriptor) -> bool {
+    let precision = u32::try_from(column.type_precision()).unwrap_or(0);
+    let holds = |bytes: u32| 10u128.checked_pow(precision).is_some_and(|all| all <= 1 << (8 * bytes - 1));
+    column.physical_type() == Physical::FIXED_LEN_BYTE_ARRAY
+        && precision > 0
+        && (1..=16).find(|bytes| holds(*bytes)).and_then(|bytes| i32::try_from(bytes).ok())
+            == Some(column.type_length())
+}
+
 /// Whether what the library would lay out as `made` can be laid out as `known`.
 fn fits(known: &TypePtr, made: &TypePtr, data: &DataType) -> bool {
     let leaves = |of: &TypePtr| {
@@ -396,7 +416,30 @@ fn fits(known: &TypePtr, made: &TypePtr, data: &DataType) -> bool {
                 && !matches!(known.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
                 && (stored == wanted && length
                     || whole && is_wide
+                    || is_of_least_bytes(known) && known.type_precision() == made.type_precision()
                     || stored == Physical::INT32 && data == &DataType::Date64)
         };
     known.num_columns() == made.num_columns() && known.columns().iter().zip(made.columns()).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::StringArray;
+
+    /// A row group is held until it is whole, in a trial too: long cells end it early.
+    #[test]
+    fn a_row_group_is_no_larger_than_memory_is_for_it() {
+        let long = "x".repeat(8 << 20);
+        let column: ArrayRef = Arc::new(StringArray::from(vec![long.as_str()]));
+        let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+        let (mut out, target) = (Vec::new(), Path::new("o.parquet"));
+        let origin = Origin::text().trial();
+        let mut writer = Writer::new(Format::Parquet, &mut out, target, &batch.schema(), &origin).unwrap();
+        (0..40).for_each(|_| writer.write(&batch).unwrap());
+        writer.finish().unwrap();
+        let read = parquet::file::metadata::ParquetMetaDataReader::new();
+        let read = read.parse_and_finish(&bytes::Bytes::from(out)).unwrap();
+        assert_eq!((read.num_row_groups(), read.file_metadata().num_rows()), (2, 40));
+    }
 }

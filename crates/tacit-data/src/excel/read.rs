@@ -6,6 +6,7 @@
 use super::days::{MILLIS_A_DAY, moment, time};
 use super::limits::{SHEET_COLUMNS, SHEET_ROWS};
 use super::old;
+use super::records::Records;
 use crate::csv::{ErrorCells, Header, Options};
 use crate::fault::{Error, Result, gave_up, guarded, name};
 use crate::input::Input;
@@ -475,6 +476,8 @@ struct Seen {
     has_cdata: bool,
     /// How many texts a part of them says that it has.
     count: u64,
+    /// Of a sheet in binary.
+    records: Option<Records>,
 }
 
 impl Write for Seen {
@@ -482,6 +485,10 @@ impl Write for Seen {
         const CDATA: &[u8] = b"<![CDATA[";
         const COUNT: &[u8] = b"uniqueCount=";
         self.bytes += bytes.len() as u64;
+        if let Some(records) = &mut self.records {
+            records.take(bytes);
+            return Ok(bytes.len());
+        }
         if self.part == Part::Sheet || self.part == Part::Text {
             self.tail.extend_from_slice(bytes);
             self.has_cdata |= memchr::memmem::find(&self.tail, CDATA).is_some();
@@ -517,9 +524,11 @@ fn bounded(input: &Input) -> Result<()> {
     let (mut all, mut needed) = (0u64, 0u64);
     for at in 0..archive.len() {
         let part = archive.by_index(at).map_err(|error| said(&error))?;
-        let kind = part.name().map_or(Part::Other, |name| Part::of(&name));
+        let name = part.name().map_or(String::new(), |name| name.to_ascii_lowercase());
+        let kind = Part::of(&name);
+        let records = (kind == Part::Sheet && name.ends_with(".bin")).then(Records::default);
         let most = kind.most().min(MOST_ALL.saturating_sub(all));
-        let mut seen = Seen { part: kind, bytes: 0, tail: Vec::new(), has_cdata: false, count: 0 };
+        let mut seen = Seen { part: kind, bytes: 0, tail: Vec::new(), has_cdata: false, count: 0, records };
         std::io::copy(&mut part.take(most + 1), &mut seen).map_err(|error| said(&error))?;
         all += seen.bytes;
         if seen.bytes > most {
@@ -528,6 +537,9 @@ fn bounded(input: &Input) -> Result<()> {
         }
         if seen.has_cdata && kind == Part::Sheet {
             return Err(damaged(path, "a part of it has cells in CDATA"));
+        }
+        if seen.records.is_some_and(|records| records.is_read_short()) {
+            return Err(damaged(path, "a part of it has rows or cells that are passed over"));
         }
         let size = seen.bytes;
         needed = needed.saturating_add(match kind {

@@ -8,6 +8,7 @@ use super::days::{MILLIS_A_DAY, serial};
 use super::limits::{SHEET_ROWS, is_too_long};
 use crate::columnar::{NO_TEXT, plain, unwritable};
 use crate::fault::{Error, Place, Result, guarded};
+use crate::kept::NUMERIC;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -146,8 +147,13 @@ impl<'a, W: Write> Workbook<'a, W> {
     /// A column's cells as a sheet has them.
     fn cells(&self, rows: &RecordBatch, at: usize) -> Result<Cells> {
         let (column, field) = (rows.column(at), self.schema.field(at));
-        let is_bad = |row: &usize| guarded(|| Cells::of(&plain(&column.slice(*row, 1), field)?)).is_err();
-        guarded(|| Cells::of(&plain(column, field)?))
+        let is_decimal = field.metadata().get(NUMERIC.0).is_some_and(|name| name == NUMERIC.1);
+        let of = |column: &ArrayRef| match plain(column, field)? {
+            texts if is_decimal && texts.data_type().is_string() => decimals(&texts).map(Cells::Number),
+            cells => Cells::of(&cells),
+        };
+        let is_bad = |row: &usize| guarded(|| of(&column.slice(*row, 1))).is_err();
+        guarded(|| of(column))
             .map_err(|_| self.unfit(at, (0..column.len()).find(is_bad).unwrap_or(0), NO_TEXT))
     }
 
@@ -262,12 +268,13 @@ fn floats(column: &ArrayRef) -> std::result::Result<Vec<Option<Number>>, arrow_s
     })
 }
 
+/// Decimals, and text that holds some.
 fn decimals(column: &ArrayRef) -> std::result::Result<Vec<Option<Number>>, arrow_schema::ArrowError> {
     let texts = ArrayFormatter::try_new(column, &TEXTS)?;
     filled(column, |row| {
         let text = texts.value(row).try_to_string()?;
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        let number = text.parse::<f64>().ok().filter(|_| digits <= 15);
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && digits <= 15);
         Ok(number.map_or(Number::Text(text), Number::Plain))
     })
 }

@@ -1,7 +1,8 @@
 //! Files of columns with a few bytes changed, at which the libraries that read them panic, and files that ask
 //! for more memory than there is: each is an error that names the file, and the process goes on.
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use std::fs;
@@ -114,5 +115,59 @@ fn sizes_that_nobody_can_have_are_errors_of_the_file() {
                 assert!(error.to_string().lines().count() == 1, "{error}");
             }
         }
+    }
+}
+
+/// A value that 8,192 rows share, or have each, packed to next to nothing: written out at once they would be 2.4 GiB,
+/// beyond an array's bounds. The file is whole, and is read, few rows at a time.
+#[test]
+fn long_values_of_many_rows_are_read_few_rows_at_a_time() {
+    use parquet::file::properties::WriterProperties;
+    let long = "x".repeat(300 << 10);
+    let keys: ArrayRef = Arc::new((0..8192).map(|at| Some(format!("k{at}"))).collect::<StringArray>());
+    let shared: DictionaryArray<Int32Type> = std::iter::repeat_n(long.as_str(), 8192).collect();
+    let of = |column: ArrayRef| RecordBatch::try_from_iter([("k", keys.clone()), ("email", column)]).unwrap();
+    let parquet = |by_dictionary: bool, is_plain: bool| {
+        let packed = parquet::basic::Compression::ZSTD(parquet::basic::ZstdLevel::default());
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(by_dictionary)
+            .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
+            .set_compression(packed)
+            .build();
+        let options = parquet::arrow::arrow_writer::ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(is_plain);
+        let (mut bytes, batch) = (Vec::new(), of(Arc::new(shared.clone())));
+        let writer = parquet::arrow::ArrowWriter::try_new_with_options(&mut bytes, batch.schema(), options);
+        let mut writer = writer.unwrap();
+        (0..batch.num_rows()).step_by(512).for_each(|at| writer.write(&batch.slice(at, 512)).unwrap());
+        writer.close().unwrap();
+        bytes
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // As a key, or on the way out.
+    for (name, bytes, is_key) in [
+        ("dictionary.parquet", parquet(true, true), false),
+        ("category.parquet", parquet(true, false), true),
+        ("plain.parquet", parquet(false, true), false),
+    ] {
+        assert!(bytes.len() < 4 << 20, "{name}: {}", bytes.len());
+        let path = folder.path().join(name);
+        fs::write(&path, &bytes).unwrap();
+        let open = |key: &str| {
+            let spec = KeySpec::text(vec![key.into()], Normalisation::default());
+            Source::open(&path, spec, Options::default()).unwrap()
+        };
+        if is_key {
+            let keys = open("email").read_keys(|_| ()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!((keys.rows(), keys.elements().len()), (8192, 1), "{name}");
+            continue;
+        }
+        let source = open("k");
+        let keys = source.read_keys(|_| ()).unwrap();
+        let mut out = Vec::new();
+        let written = source.write_matches(&keys, &[7, 8191], &folder.path().join("o.csv"), &mut out);
+        assert_eq!(written.unwrap_or_else(|error| panic!("{name}: {error}")), 2);
+        assert_eq!(out, format!("k,email\nk7,{long}\nk8191,{long}\n").as_bytes(), "{name}");
     }
 }

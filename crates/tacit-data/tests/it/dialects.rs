@@ -424,3 +424,27 @@ fn a_pipe_is_kept_for_the_second_pass() {
         assert_eq!(written(&source, &keys, &[17, 4999], "out.csv"), expected.into_bytes());
     }
 }
+
+/// A pipe that takes a file's place between the readings is another file, and nobody waits for who may write to it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    let folder = Folder::new();
+    let content = "k,n\na,1\nb,2\n";
+    for packed in [content.as_bytes().to_vec(), gzip(content.as_bytes())] {
+        let path = folder.file("t.csv", &packed);
+        let (source, keys) = open(&path, "k", Options::default()).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let written = source.write_matches(&keys, &[0], Path::new("o.csv"), &mut Vec::new());
+            sender.send((written.map(|_| ()), source.digest().map(|_| ())))
+        });
+        let said = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("a pipe is waited for");
+        for error in [said.0.unwrap_err(), said.1.unwrap_err()] {
+            assert!(matches!(error, Error::Changed(_)), "{error}");
+        }
+        fs::remove_file(&path).unwrap();
+    }
+}

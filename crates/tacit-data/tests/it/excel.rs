@@ -305,3 +305,78 @@ fn a_workbook_that_takes_too_much_is_refused_before_it_is_read() {
     archive.finish().unwrap();
     refused(&whole);
 }
+
+/// A workbook in binary, whose sheet has these records between its first row, of the names `k` and `v`, and its end.
+fn binary(folder: &Path, rows: &[u8]) -> PathBuf {
+    let path = folder.join("made.xlsb");
+    let sheet = [
+        &record(0x81, &[])[..],
+        &record(0x94, &[0; 16]),
+        &record(0x91, &[]),
+        &record(0, &[0; 25]),
+        &record(6, &[&[0; 8][..], &wide("k")].concat()),
+        &record(6, &[&[1, 0, 0, 0, 0, 0, 0, 0][..], &wide("v")].concat()),
+        rows,
+        &record(0x92, &[]),
+        &record(0x82, &[]),
+    ];
+    let named = [&[0, 0, 0, 0, 1, 0, 0, 0][..], &wide("rId1"), &wide("S")].concat();
+    let book = [
+        record(0x83, &[]),
+        record(0x99, &[0; 8]),
+        record(0x8f, &[]),
+        record(0x9c, &named),
+        record(0x90, &[]),
+        record(0x84, &[]),
+    ];
+    let start = "http://schemas.openxmlformats.org";
+    let relations = format!(
+        "<Relationships xmlns=\"{start}/package/2006/relationships\"><Relationship Id=\"rId1\" Type=\"{start}\
+         /officeDocument/2006/relationships/worksheet\" Target=\"worksheets/sheet1.bin\"/></Relationships>"
+    );
+    let mut to = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+    for (name, content) in [
+        ("xl/workbook.bin", book.concat()),
+        ("xl/_rels/workbook.bin.rels", relations.into_bytes()),
+        ("xl/worksheets/sheet1.bin", sheet.concat()),
+    ] {
+        to.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut to, &content).unwrap();
+    }
+    to.finish().unwrap();
+    path
+}
+
+fn record(kind: u16, body: &[u8]) -> Vec<u8> {
+    let kind = if kind < 128 { vec![kind as u8] } else { vec![kind as u8 | 0x80, (kind >> 7) as u8] };
+    [&kind[..], &[body.len() as u8], body].concat()
+}
+
+fn wide(text: &str) -> Vec<u8> {
+    let bytes = text.encode_utf16().flat_map(u16::to_le_bytes);
+    (text.len() as u32).to_le_bytes().into_iter().chain(bytes).collect()
+}
+
+/// The reader of workbooks in binary ends at a row that no sheet has, and takes some kinds of cells for empty.
+#[test]
+fn a_binary_workbook_is_read_whole_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |number: u32| record(0, &[&number.to_le_bytes()[..], &[0; 21]].concat());
+    let cell =
+        |column: u32, text: &str| record(6, &[&column.to_le_bytes()[..], &[0; 4], &wide(text)].concat());
+    let whole = [row(1), cell(0, "a"), cell(1, "x"), row(1_048_575), cell(0, "b")].concat();
+    assert_eq!(text(&binary(folder.path(), &whole), "k"), "k,v\na,x\nb,\n");
+    let error = record(11, &[1, 0, 0, 0, 0, 0, 0, 0, 0x2a]);
+    let rich = record(62, &[&[1, 0, 0, 0, 0, 0, 0, 0, 0][..], &wide("x"), &[0; 4]].concat());
+    for rows in [
+        [row(1), cell(0, "a"), row(1_048_576), cell(0, "b")],
+        [row(1), cell(0, "a"), row(u32::MAX), cell(0, "b")],
+        [row(1), cell(0, "a"), error, row(2)],
+        [row(1), cell(0, "a"), rich, row(2)],
+        [row(1), cell(0, "a"), record(6, &[1, 0, 0, 0, 0, 0, 0, 0]), row(2)],
+    ] {
+        let error = open(&binary(folder.path(), &rows.concat()), "k", Options::default()).err().unwrap();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains("save it again"), "{error}");
+    }
+}

@@ -129,6 +129,50 @@ fn a_null_is_no_key_and_rows_go_out_as_they_came() {
     assert!(again.iter().all(|row| row.len() == 3 && row[2] == cell));
 }
 
+/// With an escape every cell of the peer's finds room, and is read again as it was; without one, or where a letter
+/// separates that a backslash gives another meaning, none is taken in.
+#[test]
+fn what_a_peer_gives_is_escaped() {
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = ["\\", "\\N", "a\tb", "x\n", "\r\n", "\r", "n\\", ",\"'", "\0\u{1a}\u{8}", "", "é\\é"];
+    let open = |options: Options| {
+        let between = if let Delimiter::Byte(byte) = options.delimiter { char::from(byte) } else { ',' };
+        let path = folder.path().join("t.txt");
+        std::fs::write(&path, format!("a{between}x\nb{between}y\\\r\n")).unwrap();
+        let spec = KeySpec::text(vec!["1".to_owned()], Normalisation::default());
+        let table = Table::open(&path, spec, options).unwrap();
+        let keys = table.read_keys(|_| ()).unwrap();
+        (table, keys)
+    };
+    let names = ["p".to_owned(), "q".to_owned()];
+    for escape in [b'\\', b'^'] {
+        let options = Options { escape: Some(escape), ..MYSQL };
+        let (table, keys) = open(options);
+        table.holds_behind(Path::new("o.txt"), &names).unwrap();
+        let given: Vec<Vec<Option<String>>> =
+            hostile.iter().map(|cell| vec![Some((*cell).to_owned()), Some(format!("{cell}z"))]).collect();
+        let mut made = Vec::new();
+        let rows_of = |_| &given[..];
+        let written = table.write_joined(&keys, &names, "peer_", rows_of, Path::new("o.txt"), &mut made);
+        assert_eq!(written.unwrap().emptied, 0);
+        let again = texts(rows(&made, options).unwrap());
+        assert_eq!(again.len(), 2 * hostile.len());
+        for (row, cell) in again.iter().zip(hostile.iter().cycle()) {
+            assert_eq!(row[2..], [(*cell).to_owned(), format!("{cell}z")]);
+        }
+    }
+    for options in [
+        Options { escape: None, ..MYSQL },
+        Options { delimiter: Delimiter::Byte(b'n'), ..MYSQL },
+        Options { delimiter: Delimiter::Byte(b'N'), ..MYSQL },
+    ] {
+        let (table, _) = open(options);
+        let error = table.holds_behind(Path::new("o.txt"), &names).unwrap_err().to_string();
+        assert!(error.contains("cannot hold every cell of the peer's"), "{error}");
+        table.holds_behind(Path::new("o.parquet"), &names).unwrap();
+    }
+}
+
 /// Wherever what is read at once ends.
 #[test]
 fn escapes_are_read_across_pieces() {

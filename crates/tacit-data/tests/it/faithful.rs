@@ -2,7 +2,9 @@
 //! before it has to be, and types that Arrow lacks stay.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date64Type, Int32Type, TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::types::{
+    Date64Type, Decimal128Type, Int32Type, TimestampMicrosecondType, TimestampNanosecondType,
+};
 use arrow_array::{
     Array, ArrayRef, Date32Array, Date64Array, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
     Int64Array, IntervalDayTimeArray, RecordBatch, StringArray, Time32SecondArray, TimestampSecondArray,
@@ -11,13 +13,14 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression, LogicalType, Type as Physical};
+use parquet::basic::{Compression, EdgeInterpolationAlgorithm, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType};
 use parquet::data_type::{Int32Type as Stored32, Int64Type as Stored64, Int96, Int96Type};
 use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::Type;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tacit_data::csv::{Error, Options, Place};
@@ -222,6 +225,19 @@ fn what_only_reading_shows_is_read_before_a_run() {
         row => row,
     })));
     let batch = with_keys(vec![("day", days)]);
+    // DuckDB's HUGEINT: more digits than the type says, of which a text would lose the last.
+    let huge = Decimal128Array::from(vec![-1, i128::MAX]).with_precision_and_scale(38, 0).unwrap();
+    let of_huge = with_keys(vec![("h", Arc::new(huge.clone()))]);
+    for (name, content) in [("h.parquet", as_parquet(&of_huge, None)), ("h.arrow", as_arrow(&of_huge))] {
+        let path = folder.file(name, content);
+        for target in ["o.csv", "o.xlsx"] {
+            let error = refused(&path, target).to_string();
+            assert!(error.contains("row 2") && error.contains("`h`") && !error.contains("17014"), "{error}");
+        }
+        assert!(open(&path, "h").err().unwrap().to_string().contains("row 2"));
+        assert_eq!(parquet(written(&path, "o.parquet")).column(1).as_ref(), &huge as &dyn Array);
+        assert_eq!(arrow(&written(&path, "o.arrow")).column(1).as_ref(), &huge as &dyn Array);
+    }
     let noon: ArrayRef = Arc::new(Date64Array::from(vec![Some(0), None, Some(43_200_000)]));
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![0, i64::MAX]));
     for (name, content) in [("t.parquet", as_parquet(&batch, None)), ("t.arrow", as_arrow(&batch))] {
@@ -359,6 +375,8 @@ fn parquet_goes_out_as_it_came_in() {
         required fixed_len_byte_array(9) w (DECIMAL(20, 2));
         optional group l (LIST) { repeated int32 x; }
         required int32 day (DATE);
+        required fixed_len_byte_array(3) n (DECIMAL(5, 2));
+        optional group m (LIST) { repeated fixed_len_byte_array(8) x (DECIMAL(18, 0)); }
     }";
     let spark = r#"{"type":"struct","fields":[{"name":"k","type":"long","nullable":false,"metadata":{}}]}"#;
     let entry = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
@@ -391,7 +409,16 @@ fn parquet_goes_out_as_it_came_in() {
                     let levels = (&[2, 2], &[0, 1]);
                     column.typed::<Stored32>().write_batch(&[4, 5], Some(levels.0), Some(levels.1)).unwrap();
                 }
-                _ => _ = column.typed::<Stored32>().write_batch(&[19_753], None, None).unwrap(),
+                8 => _ = column.typed::<Stored32>().write_batch(&[19_753], None, None).unwrap(),
+                9 => {
+                    let cell = FixedLenByteArray::from(vec![0xff, 0xff, 0x6a]);
+                    column.typed::<FixedLenByteArrayType>().write_batch(&[cell], None, None).unwrap();
+                }
+                _ => {
+                    let cell = FixedLenByteArray::from(999_999_999_999_999_999i64.to_be_bytes().to_vec());
+                    let values = column.typed::<FixedLenByteArrayType>();
+                    values.write_batch(&[cell], Some(&[2]), Some(&[0])).unwrap();
+                }
             }
             column.close().unwrap();
             at += 1;
@@ -399,12 +426,28 @@ fn parquet_goes_out_as_it_came_in() {
     });
     let path = folder.file("t.parquet", &content);
     let out = written(&path, "o.parquet");
+    let found = parquet(out.clone());
+    assert_eq!(found.column_by_name("n").unwrap().as_primitive::<Decimal128Type>().value(0), -150);
     assert_eq!(types_of(out.clone()), types_of(content.clone()));
     assert_eq!(parquet(out.clone()).columns(), parquet(content.clone()).columns());
     let file = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(out)).unwrap();
     let found = file.file_metadata().key_value_metadata().unwrap();
     assert!(entries.iter().all(|entry| found.contains(entry)), "{found:?}");
     assert_eq!(file.file_metadata().schema_descr().name(), "spark_schema");
+    // Where bytes are more than the digits take, the library has no such storage, and the values stay.
+    let message = "message m { required int64 k; required fixed_len_byte_array(16) n (DECIMAL(5, 2)); }";
+    let wide = stored(message, WriterProperties::default(), |group| {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Stored64>().write_batch(&[0], None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let cell = FixedLenByteArray::from((-150i128).to_be_bytes().to_vec());
+        column.typed::<FixedLenByteArrayType>().write_batch(&[cell], None, None).unwrap();
+        column.close().unwrap();
+    });
+    let back = written(&folder.file("wide.parquet", wide), "o.parquet");
+    assert_eq!(types_of(back.clone())[1].0, Physical::INT32);
+    assert_eq!(parquet(back).column(1).as_primitive::<Decimal128Type>().value(0), -150);
     // As a key.
     let of_uuid =
         KeyHasher::new(Normalisation::default()).hash(["10111213-1415-1617-1819-1a1b1c1d1e1f"]).unwrap();
@@ -426,6 +469,53 @@ fn parquet_goes_out_as_it_came_in() {
     let value: serde_json::Value = serde_json::from_str(&named).unwrap();
     assert_eq!(value["fields"][1]["name"], "pl\"an");
     assert!(found.contains(&entries[1]), "{found:?}");
+}
+
+/// Annotations that came to Parquet late: places on Earth with their systems of reference, and values of any type.
+#[test]
+fn places_and_variants_stay_what_they_are() {
+    let folder = Folder::new();
+    let leaf = |name: &str, physical, logical| {
+        let built = Type::primitive_type_builder(name, physical).with_logical_type(logical);
+        Arc::new(built.with_repetition(Repetition::REQUIRED).build().unwrap())
+    };
+    let bytes = |name: &str, logical| leaf(name, Physical::BYTE_ARRAY, logical);
+    let crs = || Some("EPSG:4326".to_owned());
+    let variant = Type::group_type_builder("v")
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(Some(LogicalType::variant(Some(1))))
+        .with_fields(vec![bytes("metadata", None), bytes("value", None)]);
+    let columns = vec![
+        leaf("k", Physical::INT64, None),
+        bytes("place", Some(LogicalType::geometry(crs()))),
+        bytes("ground", Some(LogicalType::geography(crs(), Some(EdgeInterpolationAlgorithm::VINCENTY)))),
+        Arc::new(variant.build().unwrap()),
+    ];
+    let root = Type::group_type_builder("m").with_fields(columns).build().unwrap();
+    let mut content = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut content, Arc::new(root), Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Stored64>().write_batch(&[0, 1], None, None).unwrap();
+    column.close().unwrap();
+    while let Some(mut column) = group.next_column().unwrap() {
+        let cells = [ByteArray::from(vec![1, 0, 0]), ByteArray::from(vec![12, 7])];
+        let written = column.typed::<ByteArrayType>();
+        match written.get_descriptor().max_def_level() > 0 {
+            true => written.write_batch(&cells[..1], Some(&[1, 0]), None).unwrap(),
+            false => written.write_batch(&cells, None, None).unwrap(),
+        };
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    let schema = |bytes: &[u8]| {
+        let file = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::copy_from_slice(bytes));
+        file.unwrap().file_metadata().schema().clone()
+    };
+    let out = written(&folder.file("t.parquet", &content), "o.parquet");
+    assert_eq!(schema(&out), schema(&content));
+    assert_eq!(parquet(out).columns(), parquet(content).columns());
 }
 
 /// Types of Arrow that Parquet has no annotation for are written so that others read them.

@@ -137,3 +137,24 @@ fn long_and_packed_lines_are_read() {
             .unwrap();
     assert_eq!((keys.rows(), keys.elements().len()), (20_001, 20_001));
 }
+
+/// Decimals become numbers of a workbook as far as it holds their digits, like those of Parquet.
+#[test]
+fn decimals_are_numbers_of_a_workbook() {
+    let folder = Folder::new();
+    let lines = "{\"k\":\"a\",\"short\":1.50,\"long\":12345678901234567890.25}\n\
+                 {\"k\":\"b\",\"short\":-0.001,\"long\":0.5}\n{\"k\":\"c\",\"short\":7,\"long\":null}\n";
+    let (source, keys) = read(&folder.file(lines), "k", Options::default()).unwrap();
+    let mut book = Vec::new();
+    source.write_matches(&keys, &[0, 1, 2], Path::new("o.xlsx"), &mut book).unwrap();
+    let path = folder.0.path().join("o.xlsx");
+    std::fs::write(&path, book).unwrap();
+    let (source, keys) = read(&path, "k", Options::default()).unwrap();
+    let (schema, _) = source.read_whole().unwrap();
+    let kinds: Vec<String> = schema.fields().iter().map(|field| field.data_type().to_string()).collect();
+    assert_eq!(kinds, ["LargeUtf8", "Float64", "LargeUtf8"]);
+    let mut out = Vec::new();
+    source.write_matches(&keys, &[0, 1, 2], Path::new("o.csv"), &mut out).unwrap();
+    let wanted = "k,short,long\na,1.5,12345678901234567890.25\nb,-0.001,0.5\nc,7.0,\n";
+    assert_eq!(String::from_utf8(out).unwrap(), wanted);
+}

@@ -296,3 +296,40 @@ fn decimals_with_a_comma_are_read_so_in_several_files_too() {
     source.read_given(&keys, &[column.name], Purpose::Number(column.form), each).unwrap();
     assert_eq!(found, [Some("150".to_owned()), Some("25".to_owned())]);
 }
+
+/// Files of JSON lines are typed by all of their lines, as one file of them would be: Spark writes 2.5 and 1.0E300 of
+/// one column, leaves nulls out, and a part may hold nothing but nulls.
+#[test]
+fn parts_in_json_lines_have_the_columns_of_all_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = [
+        "{\"k\":\"a\",\"x\":2.5,\"n\":1,\"ok\":null,\"o\":{\"a\":1}}\n{\"n\":2,\"k\":\"b\"}\n",
+        "{\"k\":\"c\",\"x\":1.0E300,\"n\":1.5,\"ok\":true,\"o\":7}\n",
+        "{\"ok\":false,\"only\":3,\"k\":\"d\"}\n",
+    ];
+    let whole = folder.path().join("whole.jsonl");
+    fs::write(&whole, parts.concat()).unwrap();
+    let split = folder.path().join("parts");
+    fs::create_dir(&split).unwrap();
+    for (at, part) in parts.iter().enumerate() {
+        fs::write(split.join(format!("{at}.json")), part).unwrap();
+    }
+    let (one, keys) = open(&[whole], "k").unwrap();
+    let (several, their_keys) = open(&[split], "k").unwrap();
+    assert_eq!(keys.elements(), their_keys.elements());
+    assert_eq!(one.read_whole().unwrap().0, several.read_whole().unwrap().0);
+    assert_eq!(written(&one, &keys, "o.csv"), written(&several, &their_keys, "o.csv"));
+    let text = String::from_utf8(written(&several, &their_keys, "o.csv")).unwrap();
+    assert_eq!(
+        text,
+        "k,x,n,ok,o,only\na,2.5,1,,\"{\"\"a\"\":1}\",\nb,,2,,,\nc,1.0E300,1.5,true,7,\nd,,,false,,3\n"
+    );
+    let (place, at) = several.located(Place::Row(3));
+    assert_eq!((place.file_name().unwrap().to_str(), at), (Some("1.json"), Place::Row(1)));
+    // A name twice in a line is one fault, the same name in the same line of two files none.
+    let twice = [folder.path().join("1.jsonl"), folder.path().join("2.jsonl")];
+    fs::write(&twice[0], "{\"k\":\"a\"}\n").unwrap();
+    fs::write(&twice[1], "{\"k\":\"b\",\"k\":\"c\"}\n").unwrap();
+    let error = open(&twice, "k").map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("2.jsonl") && error.contains("line 1: a member's name is there twice"), "{error}");
+}

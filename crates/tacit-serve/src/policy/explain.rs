@@ -97,7 +97,7 @@ fn lookup_words(policy: &Policy, name: &str, lookup: &Lookup) -> [String; 2] {
 fn source_words(name: &str, source: &Source) -> String {
     format!(
         "{name} is {}, with the key {}; of it each client may learn {} rows in all, and get {} in all",
-        tacit::net::shown(&tacit::data::place::shown(&source.input).to_string_lossy()),
+        tacit::net::shown(&source.shown()),
         source.key.columns.join(" and "),
         source.rows_in_total,
         plural(source.aggregate_runs, "number over all common keys", "numbers over all common keys")

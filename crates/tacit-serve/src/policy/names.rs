@@ -20,15 +20,20 @@ impl Policy {
         self.peers.iter().map(names).collect()
     }
 
-    /// The names of each source: its own, and its place, as it is written and as it is; and the places that
+    /// The names of each source: its own, and its places, as they are written and as they are; and the places that
     /// are one file now, of those and of `known`, which the ledger has.
     pub(crate) fn names_of_sources(&self, known: &[String]) -> Vec<Vec<String>> {
         let mut all = Vec::new();
         let mut places: BTreeSet<String> = known.iter().cloned().collect();
         for (name, source) in &self.sources {
-            let place = place_name(&place::canonical(&source.input));
-            all.push(vec![source_name(name), place_name(&place::account(&source.input)), place.clone()]);
-            places.insert(place);
+            let mut names = vec![source_name(name), place_name(&source.place())];
+            // A part of a table is accounted for with the whole.
+            for input in &source.inputs {
+                let place = place_name(&place::canonical(input));
+                names.extend([place_name(&place::account(input)), place.clone()]);
+                places.insert(place);
+            }
+            all.push(names);
         }
         let mut files: BTreeMap<(u64, u64), Vec<String>> = BTreeMap::new();
         for name in places {

@@ -7,7 +7,6 @@ use crate::policy::{Gate, Policy};
 use crate::rules::{self, Found, No};
 use crate::terms::{self, LOOKUP, Left};
 use crate::wire::{self, Message};
-use tacit::data::place;
 use tacit::job::psi::{Learns, Reveal};
 use tacit::net::Session;
 
@@ -75,7 +74,7 @@ impl Visit<'_> {
             other => other.terms(),
         };
         Some(self.house.ledger(|ledger| {
-            let nothing = nothing(job.source.clone(), place::canonical(&source.input));
+            let nothing = nothing(job.source.clone(), source.place());
             let most = [source.rows_in_total, source.aggregate_runs];
             let left = rules::left(gate, most, &ledger.spent(&nothing));
             let refused = listed.refused.clone().or_else(|| none_left(ledger, gate, &nothing));
