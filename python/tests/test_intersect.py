@@ -209,7 +209,7 @@ def test_differences_are_named_on_both_sides() -> None:
         tell(error.differences)
     """
     with party(code, address=address) as peer:
-        with pytest.raises(tacit.Mismatch, match="paxos there, auto here") as caught:
+        with pytest.raises(tacit.Mismatch, match="protocol .yours auto, peer's paxos.") as caught:
             tacit.intersect(["a"], connect=address)
         theirs = peer.end()[0]
     ours = caught.value.differences

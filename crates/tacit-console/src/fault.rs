@@ -74,6 +74,12 @@ pub fn set_options(options: Vec<String>) {
     *OPTIONS.lock().unwrap_or_else(PoisonError::into_inner) = options;
 }
 
+/// A difference as the options have it that set it on the two sides.
+pub fn by_options(one: &Difference) -> Difference {
+    let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Explained { error: &Error::Other(String::new()), options: &options }.set_by(one)
+}
+
 /// Ends the process after printing the fault on one line.
 pub fn exit_with(error: &Error) -> ! {
     remove_unfinished();
@@ -131,16 +137,16 @@ fn blame_name(error: &Error) -> &'static str {
     }
 }
 
-/// Settings of the handshake whose option is called otherwise.
-const OTHER_NAMES: [(&str, &str); 7] = [
-    ("channels", "threads"),
-    ("key columns", "key"),
-    ("key types", "key"),
-    ("key labels", "key"),
-    ("case-fold", "no-case-fold"),
-    ("nfc", "no-nfc"),
-    ("trim", "no-trim"),
+/// Settings of the handshake whose option is called otherwise: the option, and how a line has it.
+const OTHER_NAMES: [(&str, &str, &str); 4] = [
+    ("channels", "threads", "--threads"),
+    ("key columns", "key", "--key columns"),
+    ("key types", "key", "--key types"),
+    ("key labels", "key", "--key labels"),
 ];
+
+/// Settings of the handshake that an option turns off.
+const TURNED_OFF: [(&str, &str); 3] = [("case-fold", "no-case-fold"), ("nfc", "no-nfc"), ("trim", "no-trim")];
 
 /// An error of the library, which knows no options, for a user who has some.
 struct Explained<'a> {
@@ -153,9 +159,8 @@ impl Explained<'_> {
     fn message(&self) -> String {
         let text = match self.error {
             Error::Parameter { name, what } => format!("{}: {what}", self.dashed(name)),
-            Error::Net(net::Error::Mismatch { .. }) => {
-                net::Error::Mismatch { differences: self.differences() }.to_string()
-            }
+            Error::Net(net::Error::Mismatch { differences }) => other_job(differences)
+                .unwrap_or_else(|| net::Error::Mismatch { differences: self.differences() }.to_string()),
             Error::Net(net::Error::Role { ours, wanted, theirs }) => {
                 let [ours, wanted, theirs] = [ours, wanted, theirs].map(|role| self.role(role));
                 net::Error::Role { ours, wanted, theirs }.to_string()
@@ -195,15 +200,31 @@ impl Explained<'_> {
         if self.has(setting) {
             return format!("--{setting}");
         }
-        let other = OTHER_NAMES.iter().find(|(name, option)| *name == setting && self.has(option));
-        other.map_or_else(|| setting.to_owned(), |(_, option)| format!("{setting} (--{option})"))
+        let other = OTHER_NAMES.iter().find(|(name, option, _)| *name == setting && self.has(option));
+        other.map_or(setting, |(.., called)| called).to_owned()
+    }
+
+    /// A difference as the options have it that set it on the two sides.
+    fn set_by(&self, one: &Difference) -> Difference {
+        let off = |value: &Option<String>| match value.as_deref() {
+            Some("true") => Some(None),
+            Some("false") => Some(Some("given".to_owned())),
+            _ => None,
+        };
+        let option = TURNED_OFF.iter().find(|(name, option)| *name == one.setting && self.has(option));
+        match (option, off(&one.ours), off(&one.theirs)) {
+            (Some((_, option)), Some(ours), Some(theirs)) => {
+                Difference { setting: format!("--{option}"), ours, theirs }
+            }
+            _ => Difference { setting: self.dashed(&one.setting), ..one.clone() },
+        }
     }
 
     /// A role as the options that give it.
     fn role(&self, role: &str) -> String {
         match role.split_once(' ') {
             Some(("result", _)) if self.has("result") && self.has("give") => format!("--{role}")
-                .replace(" and gives the column", " with --give")
+                .replace(" and gives the column", " and --give")
                 .replace(" and gives no column", " without --give"),
             Some(("result", _)) if self.has("result") => format!("--{role}"),
             None if self.has("role") => format!("--role {role}"),
@@ -213,8 +234,7 @@ impl Explained<'_> {
 
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
-        let dashed = |one: &Difference| Difference { setting: self.dashed(&one.setting), ..one.clone() };
-        differences.iter().map(dashed).collect()
+        differences.iter().map(|one| self.set_by(one)).collect()
     }
 
     /// The options that help, where the error is not about one.
@@ -249,7 +269,7 @@ impl Explained<'_> {
             )) => "see --offline",
             Error::Psi(psi::Error::DuplicateRow) => "see --duplicates",
             Error::Net(net::Error::WrongPeer { .. }) => "see --peer",
-            Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("another key") => {
+            Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("wrong key") => {
                 "is --peer the right file?"
             }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
@@ -266,6 +286,24 @@ impl Explained<'_> {
         };
         Some(remedy.to_owned())
     }
+}
+
+/// What to run instead, where the two sides run different subcommands.
+fn other_job(differences: &[Difference]) -> Option<String> {
+    let value = |setting: &str| {
+        let one = differences.iter().find(|one| one.setting == setting)?;
+        Some((one.ours.as_deref()?, one.theirs.as_deref()?))
+    };
+    let ((ours, theirs), (our_role, their_role)) = (value(Difference::JOB)?, value(Difference::ROLE)?);
+    Some(match (ours, theirs) {
+        (_, "request") if their_role == "service" => {
+            format!("a service answers there; use `tacit request` instead of `tacit {ours}`")
+        }
+        ("request", _) if our_role == "client" => {
+            format!("no service answers there, but `tacit {theirs}`; use that on this side too")
+        }
+        _ => format!("the peer runs `tacit {theirs}`, you run `tacit {ours}`; use the same on both sides"),
+    })
 }
 
 /// Longest line of an error, in characters; more is cut out of its middle.
@@ -411,9 +449,9 @@ mod tests {
         let differences = vec![one("count"), one("channels"), one("version of keys")];
         let error = Error::Net(net::Error::Mismatch { differences });
         let (message, object) = explained(&error, &["count", "threads"]);
-        assert!(message.contains("settings: --count: not given there, 1 here;"), "{message}");
-        assert!(message.contains("; channels (--threads): not given there, 1 here;"), "{message}");
-        assert!(message.contains("; version of keys: not given there, 1 here;"), "{message}");
+        let said = "settings differ: --count (yours 1, peer's not given), --threads (yours 1, peer's not given), \
+                    version of keys (yours 1, peer's not given); use the same on both sides";
+        assert_eq!(message, said);
         let first = json!({ "setting": "--count", "here": "1", "there": null });
         assert_eq!(object["error"]["differences"][0], first);
         let role = |ours: &str, wanted: &str, theirs: &str| {
@@ -421,15 +459,19 @@ mod tests {
             Error::Net(net::Error::Role { ours, wanted, theirs })
         };
         let (message, _) = explained(&role("result me", "result peer", "result me"), &["result"]);
-        assert!(message.contains("--result me there, --result me here; start the peer as --result peer"));
+        assert!(
+            message.contains("(yours --result me, peer's --result me); restart the peer with --result peer")
+        );
         let neither =
             role("result me and gives no column", "result peer and gives the column", "result peer");
         let (message, _) = explained(&neither, &["result", "give"]);
-        assert!(message.contains("--result me without --give here"), "{message}");
-        assert!(message.contains("start the peer as --result peer with --give"), "{message}");
+        assert!(message.contains("(yours --result me without --give, peer's"), "{message}");
+        assert!(message.contains("restart the peer with --result peer and --give"), "{message}");
         let (message, _) = explained(&role("sender", "receiver", "sender"), &["role"]);
         assert!(
-            message.contains("--role sender there, --role sender here; start the peer as --role receiver")
+            message.contains(
+                "(yours --role sender, peer's --role sender); restart the peer with --role receiver"
+            )
         );
     }
 }

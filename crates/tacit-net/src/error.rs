@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::time::Duration;
+use tacit_crypto::text::counted;
 
 /// The result of a channel operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -31,16 +32,31 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// What is to be computed: where it differs, nothing else is compared.
+    pub const JOB: &str = "job";
+    /// The part that a side plays in its job; named where the jobs differ.
+    pub const ROLE: &str = "role";
+
     pub(crate) fn new(setting: &str, ours: Option<&String>, theirs: Option<&String>) -> Self {
         let value = |value: Option<&String>| value.map(|value| quoted(value));
         Difference { setting: quoted(setting), ours: value(ours), theirs: value(theirs) }
+    }
+
+    /// The setting and both values, of which `whose`, as `peer's`, is the other.
+    pub fn against(&self, whose: &str) -> String {
+        // Commas part the settings of a line.
+        let [ours, theirs] = [&self.ours, &self.theirs].map(|value| match value.as_deref() {
+            None => "not given".to_owned(),
+            Some(value) if value.contains(',') && !value.starts_with('"') => format!("\"{value}\""),
+            Some(value) => value.to_owned(),
+        });
+        format!("{} (yours {ours}, {whose} {theirs})", self.setting)
     }
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [theirs, ours] = [&self.theirs, &self.ours].map(|value| value.as_deref().unwrap_or("not given"));
-        write!(f, "{}: {theirs} there, {ours} here", self.setting)
+        f.write_str(&self.against("peer's"))
     }
 }
 
@@ -50,7 +66,7 @@ const NAMED: usize = 8;
 fn listed(differences: &[Difference]) -> String {
     let named: Vec<String> = differences.iter().take(NAMED).map(Difference::to_string).collect();
     let more = differences.len().saturating_sub(NAMED);
-    named.join("; ") + &if more > 0 { format!("; and {more} more") } else { String::new() }
+    named.join(", ") + &if more > 0 { format!(", and {more} more") } else { String::new() }
 }
 
 /// A fault of the link, of the peer or of the setup. One line each; never contains a secret.
@@ -84,7 +100,10 @@ pub enum Error {
         after: Duration,
     },
     /// The peer announced more than the protocol allows at this place.
-    #[error("the peer announced a message of {announced} bytes where at most {allowed} are allowed")]
+    #[error(
+        "the peer announced a message of {} where at most {allowed} are allowed",
+        counted(announced, "byte")
+    )]
     Oversized {
         /// Bytes announced.
         announced: u64,
@@ -93,7 +112,8 @@ pub enum Error {
     },
     /// The peer sent far more than was asked for while it took nothing.
     #[error(
-        "the peer sent {held} bytes ahead of what was asked for, more than the {allowed} that are held for it"
+        "the peer sent {} ahead of what was asked for, more than the {allowed} that are held for it",
+        counted(held, "byte")
     )]
     Flooded {
         /// Bytes held.
@@ -114,7 +134,7 @@ pub enum Error {
         saw: String,
     },
     /// The peer runs another release.
-    #[error("this side is tacit {ours}, the other {theirs}: install the same release on both sides")]
+    #[error("releases differ: yours tacit {ours}, peer's {theirs}; install the same on both sides")]
     Release {
         /// Our release and wire format.
         ours: String,
@@ -122,13 +142,13 @@ pub enum Error {
         theirs: String,
     },
     /// The parties were started with different settings.
-    #[error("the peer was started with other settings: {}; start both with the same", listed(differences))]
+    #[error("settings differ: {}; use the same on both sides", listed(differences))]
     Mismatch {
         /// The settings that differ; at least one.
         differences: Vec<Difference>,
     },
     /// The parties' roles do not fit together.
-    #[error("the roles do not fit: {theirs} there, {ours} here; start the peer as {wanted}")]
+    #[error("roles do not match (yours {ours}, peer's {theirs}); restart the peer {}", played(wanted))]
     Role {
         /// Our role.
         ours: String,
@@ -353,6 +373,12 @@ impl Error {
     }
 }
 
+/// A role that a party is to play; the command's is given by its options.
+fn played(role: &str) -> String {
+    let how = if role.starts_with("--") { "with" } else { "as" };
+    format!("{how} {role}")
+}
+
 fn not_served(key: Option<&str>) -> String {
     match key {
         Some(key) => {
@@ -381,12 +407,11 @@ pub(crate) fn in_words(time: Duration) -> String {
 pub(crate) fn quoted(value: &str) -> String {
     const LONGEST: usize = 200;
     let plain = |c: char| c.is_ascii_alphanumeric() || " -_.,/+:=".contains(c);
-    let words = ["there", "here"];
     let is_plain = !value.is_empty()
         && value.chars().count() <= LONGEST
         && value.trim() == value
         && value.chars().all(plain)
-        && !value.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word));
+        && !value.split(|c: char| !c.is_alphanumeric()).any(|word| word == "yours");
     if is_plain { value.to_owned() } else { printable(value.as_bytes()) }
 }
 

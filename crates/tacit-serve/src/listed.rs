@@ -2,6 +2,7 @@
 
 use crate::terms::{LOOKUP, Left};
 use serde::{Deserialize, Serialize};
+use tacit::crypto::text::counted;
 use tacit::net::shown;
 
 /// A job that a peer may ask for.
@@ -47,23 +48,23 @@ impl Listed {
         let Left { runs_today, rows, aggregates } = self.left;
         let is_lookup = self.reveal.iter().any(|kind| kind == LOOKUP);
         let budget = match is_lookup {
-            true => format!("{rows} queries"),
-            false => format!("{rows} rows and {aggregates} numbers over all common keys in all"),
+            true => counted(rows, "query"),
+            false => format!(
+                "{rows} and {aggregates} over all common keys in all",
+                rows = counted(rows, "row"),
+                aggregates = counted(aggregates, "number")
+            ),
         };
         let mut lines = vec![
             format!("{}: {} to {}", shown(&self.job), list(&self.reveal), list(&self.result)),
             format!(
-                "  {} to {} distinct keys, made of {} of the types {}",
+                "  {} to {}, made of {} of the types {}",
                 self.min_peer_keys,
-                self.max_peer_keys,
-                if self.key_columns == 1 {
-                    "1 column".to_owned()
-                } else {
-                    format!("{} columns", self.key_columns)
-                },
+                counted(self.max_peer_keys, "distinct key"),
+                counted(self.key_columns, "column"),
                 shown(&self.key_types)
             ),
-            format!("  left: {runs_today} of {} runs today; {budget}", self.runs_a_day),
+            format!("  left: {runs_today} of {} today; {budget}", counted(self.runs_a_day, "run")),
         ];
         if !self.gives.is_empty() {
             lines

@@ -20,6 +20,7 @@ use crate::clock::Time;
 use reader::{At, Reader, Section};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::data::csv::{Delimiter, Encoding, Header, MaxRow, Options, Quote};
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
@@ -287,8 +288,9 @@ impl From<Unfit> for Error {
         match unfit.lines().as_slice() {
             [only] => Error::Input(only.clone()),
             _ => Error::Input(format!(
-                "{}: {count} faults, each told above; nothing of it is in force",
-                tacit::net::shown(&unfit.path.to_string_lossy())
+                "{}: {count}, each told above; nothing of it is in force",
+                tacit::net::shown(&unfit.path.to_string_lossy()),
+                count = counted(count, "fault")
             )),
         }
     }

@@ -234,12 +234,14 @@ impl Put {
             object["all"] = json!(path);
             object["all_rows"] = json!(written.rows);
             emptied += written.emptied;
-            text += &format!("all {} rows written to {}\n", written.rows, name(path));
+            text += &format!("all {} written to {}\n", counted(written.rows, "row"), name(path));
         }
         object["cells_left_empty"] = json!(emptied);
         if emptied > 0 {
-            text +=
-                &format!("note: {emptied} cells of the peer's do not fit the output and are left empty\n");
+            text += &format!(
+                "note: {emptied} of the peer's too large for the output, left empty\n",
+                emptied = counted(emptied, "cell")
+            );
         }
         text
     }

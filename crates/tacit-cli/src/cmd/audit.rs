@@ -8,6 +8,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::net::{PublicKey, PublicKeys, escaped, shown};
 use tacit::{Error, Result};
 use tacit_serve::audit::{self, Chain, Compared, Line, Party, Peer, Record};
@@ -324,7 +325,7 @@ impl SignedPeer {
             (_, true) => "; known",
             (_, false) => "; NOT known: no --against-key or --against-name names it",
         };
-        let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
+        let runs = counted(self.runs, "run");
         format!("peer's key {}{called}{certificates}, signed {runs}{known}", self.fingerprint)
     }
 }
@@ -417,13 +418,13 @@ fn words(record: &Record) -> String {
         let result = record.of(side, "result");
         let has = if result.is_null() { "no result" } else { "a result" };
         lines.push(format!(
-            "  {}{}, key {}, had {} distinct keys and committed to {has}",
+            "  {}{}, key {}, had {} and committed to {has}",
             party(side),
             record
                 .certificate_of(side)
                 .map_or(String::new(), |name| format!(", certificate {}", shown(name))),
             key(side),
-            record.of(side, "keys")
+            counted(record.of(side, "keys"), "distinct key")
         ));
     }
     lines.extend(revealed(record, &party));

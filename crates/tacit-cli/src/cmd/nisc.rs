@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{self, Array, Element, Writer};
 use tacit::job::nisc::{self, Job, Params, Parties};
@@ -291,7 +292,7 @@ fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
 
 fn keygen(job: Job, out: &Path, author: &Signer) -> Result<Told> {
     let count = job.params.count;
-    crate::cmd::check_memory(&format!("{count} OTs"), job.memory(), "make them under several keys")?;
+    crate::cmd::check_memory(&counted(count, "OT"), job.memory(), "make them under several keys")?;
     let public_path = out.with_extension("pub");
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
@@ -300,10 +301,11 @@ fn keygen(job: Job, out: &Path, author: &Signer) -> Result<Told> {
     write_all(&[(out, &key.to_bytes())], &[(&public_path, &author.sign(&public)?)])?;
     let learns = job.sender_learns();
     let text = format!(
-        "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders\n\
+        "{} is the secret key: keep it\n{} is the public key for {count} with any number of senders\n\
          a sender learns {learns}",
         out.display(),
-        public_path.display()
+        public_path.display(),
+        count = counted(count, "OT")
     );
     let (mut object, text) = told("keygen", count, out, text);
     object["senders_learn"] = json!(learns);
@@ -356,7 +358,12 @@ fn expand(
         writer.append(i, bytes).map_err(fault)?;
     }
     writer.finish().map_err(fault)?.commit()?;
-    Ok(told("expand", count as usize, out, format!("{count} random OTs; our share is in {}", out.display())))
+    Ok(told(
+        "expand",
+        count as usize,
+        out,
+        format!("{count}; our share is in {}", out.display(), count = counted(count, "random OT")),
+    ))
 }
 
 fn ask(key: &Path, choices: &Path, out: &Path, author: &Signer) -> Result<Told> {
@@ -403,7 +410,12 @@ fn open(
         text.push('\n');
     }
     write_all(&[], &[(out, text.as_bytes())])?;
-    Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
+    Ok(told(
+        "open",
+        messages.len(),
+        out,
+        format!("{} are in {}", counted(messages.len(), "message"), out.display()),
+    ))
 }
 
 /// Writes the one message for which `key` serves, which is marked before the message can leave: what goes to a
@@ -464,7 +476,11 @@ fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
         }
     }
     if bools.len() != count {
-        return Err(refuse(format!("holds {} choices; the key is for {count} OTs", bools.len())));
+        return Err(refuse(format!(
+            "holds {}; the key is for {count}",
+            counted(bools.len(), "choice"),
+            count = counted(count, "OT")
+        )));
     }
     Ok(BitVec::from_bools(&bools))
 }

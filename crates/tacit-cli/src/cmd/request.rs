@@ -15,6 +15,7 @@ use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tacit::crypto::text::counted;
 use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
@@ -200,7 +201,10 @@ fn open_records(args: &Args, identity: &Identity, context: &Context) -> Result<(
     let folder = args.records.clone().unwrap_or_else(|| args.identity.with_extension("records"));
     let (records, interrupted) = Records::open(&folder, identity, Side::Client)?;
     if interrupted > 0 {
-        context.note(&format!("note: {interrupted} earlier runs were interrupted, and are recorded so"));
+        context.note(&format!(
+            "note: recorded as interrupted: {interrupted}",
+            interrupted = counted(interrupted, "earlier run")
+        ));
     }
     Ok((folder, records))
 }
@@ -251,7 +255,7 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
     let own = read(args, &job, context)?;
     offered.admit_keys(own.count())?;
     results.reserve(own.bytes())?;
-    let what = format!("an intersection with {} keys", own.count());
+    let what = format!("an intersection with {}", counted(own.count(), "key"));
     let memory = job.memory(own.count(), offered.offer.service_keys);
     check_memory(&what, memory, "split the file")?;
     if let Some(available) = available_memory() {

@@ -77,7 +77,7 @@ fn differences_are_fields_of_the_object() {
         assert_eq!(told(1), ["--kind", kind[0], kind[1]]);
         assert!(error["differences"].get(2).is_none(), "{error}");
         let text = error["message"].as_str().unwrap();
-        assert!(text.contains(&format!("--count: {} there, {} here", count[1], count[0])), "{text}");
+        assert!(text.contains(&format!("--count (yours {}, peer's {})", count[0], count[1])), "{text}");
     }
 }
 

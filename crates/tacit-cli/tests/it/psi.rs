@@ -520,8 +520,8 @@ fn in_buckets_on_disk_the_result_is_the_same() {
         &[&["psi", "--listen", &address, "--memory", "1GiB"][..], &keys("alice.key", "bob.pub")].concat(),
         &[&["psi", "--connect", &address, "--result", "peer"][..], &keys("bob.key", "alice.pub")].concat(),
     );
-    a.fails_with(4, &["--memory: not given there, given here; start"]);
-    b.fails_with(4, &["--memory: given there, not given here; start"]);
+    a.fails_with(4, &["--memory (yours given, peer's not given); use"]);
+    b.fails_with(4, &["--memory (yours not given, peer's given); use"]);
     let alone = |more: &[&str]| {
         bench.run(&[&["psi", "--connect", &address][..], &keys("bob.key", "alice.pub"), more].concat())
     };

@@ -59,7 +59,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
         "50 runs a day",
         "theirs: purpose: a test",
         "customers.csv) has 40 distinct keys in 40 rows today",
-        "25000 runs fit",
+        "room for 25000 runs",
     ] {
         assert!(check.success().contains(words), "{words}: {check:?}");
     }

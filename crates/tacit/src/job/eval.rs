@@ -23,6 +23,7 @@ use tacit_2pc::circuit::{LongFunction, bristol};
 use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Prg, hex};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
@@ -641,7 +642,8 @@ pub(crate) fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
         return Err(Error::Parameter {
             name: "threads",
             what: format!(
-                "{threads} for {rows} rows, and each thread takes rows of its own; give fewer threads"
+                "{threads} for {rows}, and each thread takes rows of its own; give fewer threads",
+                rows = counted(rows, "row")
             ),
         });
     }

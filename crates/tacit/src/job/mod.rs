@@ -10,7 +10,10 @@
 //! - [`pool`]: correlations made ahead, and kept.
 //! - [`nisc`]: oblivious transfers whose messages are files.
 //! - [`tags`]: a large set published once, and small ones intersected with it.
+//!
+//! [`agreed`] shows what two sides' keys have in common.
 
+pub mod agreed;
 pub mod eval;
 pub mod long;
 pub mod nisc;
