@@ -1,5 +1,6 @@
 //! One line for every fault, in words or as JSON, an exit code for each kind, and nothing left behind.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -165,6 +166,10 @@ impl Explained<'_> {
                 let [ours, wanted, theirs] = [ours, wanted, theirs].map(|role| self.role(role));
                 net::Error::Role { ours, wanted, theirs }.to_string()
             }
+            Error::Net(net::Error::NotRelay { address, .. }) if self.has("via") => format!(
+                "something answers at {address} but is not a relay; if the peer listens there, use --connect instead \
+                 of --via"
+            ),
             Error::Net(net::Error::NotTacit { saw })
                 if saw.starts_with("\"tacit relay ") && self.has("via") =>
             {
@@ -273,9 +278,9 @@ impl Explained<'_> {
                 "is --peer the right file?"
             }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
-                "does `tacit invite --listen` run there?"
+                "is `tacit invite --listen` running there?"
             }
-            Error::Net(net::Error::Unreachable { .. }) => "is the peer started with --listen?",
+            Error::Net(net::Error::Unreachable { .. }) => "is the peer listening there (--listen)?",
             Error::Ot(error) => match PoolError::of(error) {
                 Some(PoolError::Position { ours, theirs }) => {
                     return Some(format!("tacit ot pool skip FILE --to {}", ours.max(theirs)));
@@ -333,19 +338,47 @@ fn end(code: i32, blame: &str, message: &str) -> ! {
 
 /// What is wrong with a command line, on one line without the usage behind it.
 pub fn cause(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg)
+    {
+        return one_line(&match &missing[..] {
+            [one] => format!("{one} is missing"),
+            several => format!("missing: {}", several.join(", ")),
+        });
+    }
     let text = error.render().to_string();
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let cause: Vec<String> = lines
-        .take_while(|line| !line.starts_with("Usage:"))
-        .map(|line| line.replacen("tip: ", "", 1))
-        .collect();
-    let cause = cause.join("; ");
-    let cause = match cause.contains(" is not in ") && cause.contains("..=") {
-        true => cause.replacen(" is not in ", " is not from ", 1).replacen("..=", " to ", 1),
-        false => cause,
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let lines = lines.filter(|line| {
+        !line.is_empty() && !line.starts_with("For more information") && !line.contains(" as a value, use ")
+    });
+    let mut cause = String::new();
+    for line in lines {
+        let choices = line.strip_prefix("[possible values: ").and_then(|line| line.strip_suffix(']'));
+        match choices {
+            Some(choices) => cause += &format!(": use one of {choices}"),
+            None if cause.is_empty() => cause += &in_bounds(line.trim_start_matches("error: ")),
+            None => {
+                let part = if cause.ends_with(':') { " " } else { "; " };
+                cause += &format!("{part}{}", line.trim_start_matches("tip: "));
+            }
+        }
+    }
+    one_line(&cause)
+}
+
+/// Bounds as people say them: `0 is not in 1..=9` is `must be from 1 to 9`.
+fn in_bounds(text: &str) -> String {
+    let said = || {
+        let (before, bounds) = text.rsplit_once(" is not in ")?;
+        let (least, most) = bounds.split_once("..")?;
+        let words = match (least, most.strip_prefix('=')) {
+            ("", most) => format!("must be at most {}", most?),
+            (_, Some(most)) => format!("must be from {least} to {most}"),
+            (_, None) => format!("must be at least {least}"),
+        };
+        Some(format!("{}: {words}", before.rsplit_once(": ")?.0))
     };
-    let cause = cause.trim_start_matches("error: ").split(" For more information").next().unwrap_or_default();
-    one_line(cause)
+    said().unwrap_or_else(|| text.to_owned())
 }
 
 /// Whether a panic ends the thread it happens on and not the process.
@@ -388,6 +421,15 @@ static MADE_A_KEY: AtomicBool = AtomicBool::new(false);
 /// From now on an interrupt says that a key pair was made.
 pub fn made_a_key() {
     MADE_A_KEY.store(true, Ordering::Relaxed);
+}
+
+/// Makes an interrupt or a termination the usual end, with the exit code 130 and this `line`; for what runs until
+/// then.
+pub fn stop_on_signals(line: &'static str) {
+    let _ = ctrlc::set_handler(move || {
+        eprintln!("{line}");
+        std::process::exit(INTERRUPTED);
+    });
 }
 
 /// Makes an interrupt or a termination a clean end with the exit code 130 and this `message`; for commands that obey signals in
@@ -436,6 +478,48 @@ mod tests {
             for line in [words, object] {
                 assert_eq!(said(&format!("waiting for bob\n{line}\n")), message);
             }
+        }
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_one_line_with_one_semicolon_at_most() {
+        let command = || {
+            clap::Command::new("tacit")
+                .arg(clap::Arg::new("code").required(true))
+                .arg(
+                    clap::Arg::new("minutes")
+                        .long("minutes")
+                        .value_name("N")
+                        .value_parser(clap::value_parser!(u64).range(1..=60)),
+                )
+                .arg(
+                    clap::Arg::new("rows")
+                        .long("rows")
+                        .value_name("N")
+                        .value_parser(clap::value_parser!(u64).range(1..)),
+                )
+                .arg(clap::Arg::new("who").long("who").value_name("WHO").value_parser(["me", "peer"]))
+                .arg(clap::Arg::new("out").long("out").value_name("FILE").required(true))
+        };
+        let said = |line: &str| {
+            let words = std::iter::once("tacit").chain(line.split(' '));
+            cause(&command().try_get_matches_from(words).unwrap_err())
+        };
+        for (line, words) in [
+            ("--out o", "<code> is missing"),
+            ("--who me", "missing: --out <FILE>, <code>"),
+            ("c --out o --minutes 0", "invalid value '0' for '--minutes <N>': must be from 1 to 60"),
+            ("c --out o --rows 0", "invalid value '0' for '--rows <N>': must be at least 1"),
+            ("c --out o --minutes x", "invalid value 'x' for '--minutes <N>': invalid digit found in string"),
+            ("c --out o --who you", "invalid value 'you' for '--who <WHO>': use one of me, peer"),
+            (
+                "c --out o --minute 1",
+                "unexpected argument '--minute' found; a similar argument exists: '--minutes'",
+            ),
+            ("c --out o --seconds", "unexpected argument '--seconds' found"),
+            ("c d --out o", "unexpected argument 'd' found"),
+        ] {
+            assert_eq!(said(line), words);
         }
     }
 

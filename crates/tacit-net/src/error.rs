@@ -169,15 +169,15 @@ pub enum Error {
         found: String,
     },
     /// The peer did not accept this side's identity.
-    #[error("the peer refused our identity ({alert}): it pins another key; give it our public key file")]
+    #[error("the peer rejected your key ({alert}); send it your current .pub file")]
     Refused {
         /// The TLS alert it sent.
         alert: String,
     },
     /// Keys were to be exchanged by a code, and the two sides had different ones.
     #[error(
-        "the code does not match: it was mistyped, or somebody else tried to guess it. It is used up: run `tacit \
-         invite` again for a new one"
+        "the code does not match: it was mistyped, or somebody else tried to guess it. The code is used up: run \
+         `tacit invite` again for a new one"
     )]
     WrongCode,
     /// TLS failed in another way.
@@ -194,7 +194,7 @@ pub enum Error {
         callers: String,
     },
     /// Nobody listens at the address.
-    #[error("nobody answered at {address} within {} ({reason})", in_words(*after))]
+    #[error("cannot connect to {address} ({reason}{})", tried(*after))]
     Unreachable {
         /// Where.
         address: String,
@@ -204,23 +204,37 @@ pub enum Error {
         reason: String,
     },
     /// No relay answers at the address.
-    #[error("no relay answers at {address} ({reason}, tried for {})", in_words(*after))]
+    #[error("no relay answers at {address} ({reason}{})", tried(*after))]
     NoRelay {
         /// Where.
         address: String,
-        /// How long it was tried.
+        /// How long it was tried; zero of a single call.
+        after: Duration,
+        /// What the last attempt met.
+        reason: String,
+    },
+    /// A relay was reached, and then not any more.
+    #[error(
+        "the relay {address} was reached and is gone ({reason}); it has not answered since, for {}",
+        in_words(*after)
+    )]
+    RelayLost {
+        /// Where.
+        address: String,
+        /// How long it was tried after the relay was there last.
         after: Duration,
         /// What the last attempt met.
         reason: String,
     },
     /// Something else than a relay answers at the address.
     #[error(
-        "what answers at {address} is not a relay: it sent {saw}; connect to a peer that listens, without a relay"
+        "what answers at {address} is not a relay: it {}; if the peer listens there, connect to it without a relay",
+        sent(saw)
     )]
     NotRelay {
         /// Where.
         address: String,
-        /// The first bytes, printable.
+        /// The first bytes, printable; empty where none came.
         saw: String,
     },
     /// A relay serves some keys only, and not this side's.
@@ -241,8 +255,8 @@ pub enum Error {
     },
     /// The peer did not come to the relay.
     #[error(
-        "the peer did not come to the relay {address} within {}; is it started, with this relay and with your \
-         public key?",
+        "the peer did not come to the relay {address} within {}; is it started with this relay and your current \
+         public key, and is the key that you have of it right?",
         in_words(*after)
     )]
     NobodyMet {
@@ -340,6 +354,7 @@ impl Error {
             | Error::Unreachable { .. }
             | Error::NoRelay { .. }
             | Error::NotRelay { .. }
+            | Error::RelayLost { .. }
             | Error::NotServed { .. }
             | Error::TurnedAway { .. }
             | Error::Unresolved { .. }
@@ -352,6 +367,16 @@ impl Error {
     /// Whether the peer or the link, not this side, is at fault: what exit code 4 stands for.
     pub fn is_peer_fault(&self) -> bool {
         matches!(self.fault(), Fault::Peer | Fault::Link)
+    }
+
+    /// The error of one call at a relay among several.
+    pub(crate) fn single(self) -> Self {
+        match self {
+            Error::NoRelay { address, reason, .. } => {
+                Error::NoRelay { address, after: Duration::ZERO, reason }
+            }
+            other => other,
+        }
     }
 
     pub(crate) fn lost(during: &str) -> Self {
@@ -379,6 +404,16 @@ fn played(role: &str) -> String {
     format!("{how} {role}")
 }
 
+/// How long something was tried that failed more than once.
+fn tried(time: Duration) -> String {
+    if time.as_secs() == 0 { String::new() } else { format!(", tried for {}", in_words(time)) }
+}
+
+/// What came of something that is no relay.
+fn sent(saw: &str) -> String {
+    if saw.is_empty() { "sent nothing".to_owned() } else { format!("sent {saw}") }
+}
+
 fn not_served(key: Option<&str>) -> String {
     match key {
         Some(key) => {
@@ -394,11 +429,10 @@ fn not_served(key: Option<&str>) -> String {
 
 /// A time as people say it: no finer than seconds from one on.
 pub(crate) fn in_words(time: Duration) -> String {
-    match (time.as_secs_f64().round() as u64, time.as_millis()) {
-        (_, 0) => "1 ms".to_owned(),
-        (_, milliseconds) if milliseconds < 1000 => format!("{milliseconds} ms"),
-        (seconds, _) if seconds >= 120 && seconds % 60 == 0 => format!("{} min", seconds / 60),
-        (seconds, _) => format!("{seconds} s"),
+    match time.as_secs_f64().round() as u64 {
+        _ if time.as_secs() == 0 => "less than 1 s".to_owned(),
+        seconds if seconds >= 120 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
 
@@ -431,8 +465,9 @@ mod tests {
     #[test]
     fn times_are_rounded_as_people_say_them() {
         for (milliseconds, words) in [
-            (0, "1 ms"),
-            (97, "97 ms"),
+            (0, "less than 1 s"),
+            (999, "less than 1 s"),
+            (1000, "1 s"),
             (8085, "8 s"),
             (59_999, "60 s"),
             (90_400, "90 s"),
@@ -440,6 +475,5 @@ mod tests {
         ] {
             assert_eq!(in_words(Duration::from_millis(milliseconds)), words);
         }
-        assert_eq!(in_words(Duration::from_nanos(2193)), "1 ms");
     }
 }

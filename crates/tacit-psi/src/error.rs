@@ -124,6 +124,15 @@ pub enum TagsError {
     /// The file is something else.
     #[error("not a file of tags; its publisher makes one with tacit tags publish")]
     Other,
+    /// The file is the one that answers queries, which its publisher keeps.
+    #[error("this is the publisher's private file; delete this copy and ask for the file of tags")]
+    Private,
+    /// The file ends within its header.
+    #[error("the file of tags is damaged: it was cut after {}; fetch it again", counted(found, "byte"))]
+    Cut {
+        /// The file's length.
+        found: u64,
+    },
     /// The file is of another version of the format.
     #[error(
         "the file of tags is of version {found}, and this release reads version {known} alone; have it made \

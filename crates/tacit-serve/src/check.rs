@@ -12,6 +12,7 @@ use tacit::data::place;
 use tacit::data::records::KeySet;
 use tacit::data::table;
 use tacit::job::psi::{Learns, Reveal};
+use tacit::net::Identity;
 
 /// What was found.
 #[derive(Default, Debug)]
@@ -39,6 +40,12 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
     ledger.suppose(&policy.names_of_peers());
     ledger.suppose(&policy.names_of_sources(&ledger.places()));
     checked.warnings.extend(one_account(policy, &ledger));
+    // The key may be on another machine.
+    if let Ok(identity) = Identity::load(&policy.identity)
+        && let Err(error) = policy.check_own(&identity)
+    {
+        checked.faults.push(error.to_string());
+    }
     for (name, source) in &policy.sources {
         let title = format!("{name} ({})", shown(&place::shown(&source.input)));
         match open(source) {
@@ -62,7 +69,9 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
     for (name, lookup) in &policy.lookups {
         if let Err(error) = std::fs::File::open(&lookup.answers.private) {
             let file = shown(&lookup.answers.private);
-            checked.faults.push(format!("[jobs.{name}]: {file} cannot be opened: {error}"));
+            checked.faults.push(format!(
+                "[jobs.{name}]: {file} cannot be opened: {error}; `tacit tags publish` makes it"
+            ));
         }
     }
     checked

@@ -141,7 +141,7 @@ pub(crate) fn admit<'p>(
 /// The kind of result that is asked for, out of those allowed, and our columns that go into it.
 fn kind(job: &Job, asked: Option<&str>) -> std::result::Result<(Reveal, Vec<String>), No> {
     let names: Vec<String> = job.reveal.iter().map(Reveal::terms).collect();
-    let no = || No::new("reveal", format!("this job reveals {} alone", names.join(", ")));
+    let no = || No::new("reveal", format!("this job reveals only {}", names.join(", ")));
     let Some(asked) = asked else {
         let first = job.reveal.first().ok_or_else(no)?;
         return Ok((first.clone(), job.give.clone()));
@@ -278,10 +278,11 @@ pub(crate) fn queries(
     let (runs_today, rows) = (runs_left(&lookup.gate, &spent)?, spent.rows);
     let rows = lookup.queries_in_total.saturating_sub(rows).min(published);
     if charge.rows > rows || rows == 0 {
-        let what = format!(
-            "{} to this publication, and {rows} left until its tags are published anew",
-            counted(charge.rows.max(1), "query")
-        );
+        let left = match rows {
+            0 => "no query to this publication is left".to_owned(),
+            _ => format!("{}, and {rows} left to this publication", counted(charge.rows, "query")),
+        };
+        let what = format!("{left} until its tags are published again");
         return Err(No::new("queries_in_total", what));
     }
     Ok(Left { runs_today, rows, aggregates: 0 })
@@ -293,7 +294,7 @@ pub(crate) fn lasts(lasts: bool, queries: u64) -> std::result::Result<(), No> {
         return Ok(());
     }
     let what = format!(
-        "{queries} to this publication: its tags must be published anew before that",
+        "{queries} to this publication: its tags must be published again before that",
         queries = counted(queries, "query")
     );
     Err(No::new("lifetime", what))

@@ -168,10 +168,9 @@ fn door(house: &Arc<House>, metrics: &Arc<Metrics>) -> Observer {
                 None => {
                     Event::new("relay found", format!("clients reach this service at the relay {address}"))
                 }
-                Some(why) => Event::new(
-                    "relay lost",
-                    format!("no client can reach this service: {why}; it is called again"),
-                ),
+                Some(why) => {
+                    Event::new("relay lost", format!("no client can reach this service: {why}; retrying"))
+                }
             };
             (house.log)(&event);
         }

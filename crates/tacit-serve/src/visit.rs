@@ -660,7 +660,7 @@ impl Visit<'_> {
     fn refund(&self, error: Error) -> End {
         match self.house.ledger(|ledger| ledger.refund(&self.run)) {
             Ok(()) => {
-                self.tell("refunded", None, "nothing of the table had left");
+                self.tell("refunded", None, "nothing of the table had been sent");
                 End::Failed(error)
             }
             Err(second) => End::Failed(second),

@@ -223,7 +223,7 @@ impl Put {
             object["output"] = json!(path);
             object["output_rows"] = json!(written.rows);
             emptied += written.emptied;
-            text += &format!("{} of ours written to {}\n", counted(written.rows, "row"), name(path));
+            text += &format!("{} of yours written to {}\n", counted(written.rows, "row"), name(path));
         }
         if let (Some(path), Some(rows)) = (&args.output_rest, self.rest) {
             object["rest"] = json!(path);

@@ -107,7 +107,7 @@ struct ExportArgs {
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
     /// The peer's public key file, with its successors, or a fingerprint
-    #[arg(long, value_name = "KEY", required_unless_present = "peer_name", conflicts_with = "peer_name")]
+    #[arg(long, value_name = "KEY", conflicts_with = "peer_name")]
     peer: Option<PathBuf>,
     /// The name in the peer's certificate
     #[arg(long, value_name = "NAME")]
@@ -345,7 +345,7 @@ fn export(args: &ExportArgs, context: &Context) -> Result<()> {
         )));
     }
     let digests = text.lines().count() - whole;
-    let mut output = Output::create(&args.output)?;
+    let mut output = Output::create(&args.output)?.for_everyone()?;
     output.write_all(text.as_bytes()).map_err(|e| Error::file(&args.output, "cannot be written", e))?;
     output.commit()?;
     let object = json!({ "name": "export", "output": args.output, "records": whole, "digests": digests });

@@ -87,7 +87,7 @@ fn agree(ours: &KeySpec, theirs: &KeySpec) -> Result<()> {
     ];
     for (what, here, there) in settings {
         if here != there {
-            let what = format!("the {what} differ: {there} in the other file, {here} in ours");
+            let what = format!("{what} differ (yours {here}, the other file's {there})");
             return Err(Error::Parameter { name: "against-key", what });
         }
     }

@@ -169,6 +169,6 @@ pub(super) fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
     let object = json!({ "name": "ot expand", "count": count, "code": code, "out": args.out });
     context.result(
         &object,
-        &format!("{count}; our share is in {}", args.out.display(), count = counted(count, "correlated OT")),
+        &format!("{count}; your share is in {}", args.out.display(), count = counted(count, "correlated OT")),
     )
 }

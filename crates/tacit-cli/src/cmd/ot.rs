@@ -208,7 +208,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
         counted(stats.rounds, "round"),
-        args.out.as_ref().map_or_else(String::new, |out| format!("; our share is in {}", name(out))),
+        args.out.as_ref().map_or_else(String::new, |out| format!("; your share is in {}", name(out))),
     );
     context.result(&object, &text)
 }

@@ -617,7 +617,7 @@ pub(super) fn report(
     text += &put.report(results, &mut object);
     text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
     text += &format!(
-        "our file: {}, {}, {} with the key of an earlier row, {} without a key\n\
+        "your file: {}, {}, {} with the key of an earlier row, {} without a key\n\
          the peer: {}, of at most {most_peer_keys} allowed\n\
          {:.3} s, {} sent, {} received, {}; {protocol} ({security}){}\n\
          {other_learns}",

@@ -105,8 +105,8 @@ fn examine(policy: &Policy, context: &Context) -> Result<()> {
         [] => Ok(()),
         [only] => Err(Error::Input(only.clone())),
         [first, others @ ..] => Err(Error::Input(format!(
-            "{first}, and {}; each is told by --json",
-            counted(others.len(), "more fault")
+            "{first}, and {}; --json lists each",
+            counted(others.len(), "more problem")
         ))),
     }
 }

@@ -23,7 +23,7 @@ use tacit::job::tags::{
 };
 use tacit::job::{Ran, agreed};
 use tacit::net::Identity;
-use tacit::psi::oprf;
+use tacit::psi::oprf::{self, tags::TagsError};
 use tacit::sealed::FileKey;
 use tacit::{Error, Result};
 
@@ -275,7 +275,8 @@ fn make(
     threads: u16,
     context: &Context,
 ) -> Result<()> {
-    let (mut out, mut private) = (Output::create_archive(files.out)?, (files.make)(files.private)?);
+    let (mut out, mut private) =
+        (Output::create_archive(files.out)?.for_everyone()?, (files.make)(files.private)?);
     let table = table.read(context)?;
     let elements = table.keys.elements();
     let threads = NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN);
@@ -359,7 +360,13 @@ fn info(args: &InfoArgs, context: &Context) -> Result<()> {
             ),
         );
     }
-    let mut file = open_tags(&args.file)?;
+    let mut file = TagFile::open(output::open(&args.file)?).map_err(|error| match error {
+        tacit::psi::Error::Tags(TagsError::Private) => Error::Usage(format!(
+            "{} is a private file; give the key that it is sealed with by --identity or --seal-key",
+            name(&args.file)
+        )),
+        other => named(&args.file)(other),
+    })?;
     if args.check {
         file.check().map_err(named(&args.file))?;
     }
@@ -482,7 +489,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let mut object = json!({
         "name": "tags query",
         "protocol": oprf::NAME,
-        "protocol_why": "a published file of tags is there: only our side's keys cost time and bytes",
+        "protocol_why": "a published file of tags is there: only your keys cost time and bytes",
         "security": "malicious",
         "result": "me",
         "reveal": "rows",
@@ -501,7 +508,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let mut text = format!("{}\n", counted(matches.len(), "match"));
     text += &put.report(&args.results, &mut object);
     text += &format!(
-        "our file: {}, {asked}; the peer: {}\n\
+        "your file: {}, {asked}; the peer: {}\n\
          {:.3} s, {} sent, {} received; {} (malicious)\nthe other side learned {learns}",
         counted(keys.rows(), "row"),
         counted(publication.count, "distinct key"),

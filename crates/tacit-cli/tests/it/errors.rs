@@ -81,6 +81,43 @@ fn differences_are_fields_of_the_object() {
     }
 }
 
+/// What is wrong with a command line is one thought, and what to do about it another.
+#[test]
+fn wrong_command_lines_are_told_in_one_sentence() {
+    let bench = Bench::new();
+    let ends = "; see `tacit help";
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["psi", "--connect-timeout", "0"],
+            "'--connect-timeout <SECONDS>': must be from 1 to 86400; see `tacit help psi`",
+        ),
+        (
+            &["psi", "--result", "count"],
+            "invalid value 'count' for '--result <WHO>': use one of me, peer, both",
+        ),
+        (&["join"], "error: <CODE> is missing; see `tacit help join`"),
+        (
+            &["request", "--list", "--identity", "a", "--peer", "b"],
+            "error: give --connect ADDR or --via RELAY",
+        ),
+        (
+            &["psi", "--key", "a", "--input", "dir/1.csv", "dir/2.csv"],
+            "unexpected argument 'dir/2.csv' found; quote a pattern of files, or repeat --input",
+        ),
+        (&["psi", "--memory", "1x"], ends),
+        (&["psi", "--key", "mail:mails"], ends),
+        (&["request", "--terms", "1234"], ends),
+        (&["relay", "--pairs", "0"], ends),
+        (&["invite", "--minutes", "0"], "must be from 1 to "),
+    ];
+    for (words, said) in cases {
+        let refused = bench.run(words);
+        refused.fails_with(2, &[said]);
+        let line = refused.error_line();
+        assert!(!line.contains(";;") && !line.contains(":;") && line.matches("; ").count() <= 2, "{line}");
+    }
+}
+
 #[test]
 fn fingerprints_of_both_halves_are_what_keygen_said() {
     let bench = Bench::new();

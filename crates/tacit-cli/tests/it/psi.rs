@@ -220,7 +220,7 @@ fn options_from_a_file_and_human_output() {
     for said in [a, b] {
         let text = said.success();
         assert!(text.starts_with("25 matches\n"), "{text}");
-        assert!(text.contains("the other side learned that we have") && text.contains("rounds"), "{text}");
+        assert!(text.contains("the other side learned that you have") && text.contains("rounds"), "{text}");
         assert!(said.err.lines().all(|line| line.starts_with("waiting for ")), "{}", said.err);
     }
     assert_eq!(bench.read("b.csv").lines().count(), 26);

@@ -306,7 +306,7 @@ fn columns_of_matching_rows_come_with_our_own() {
         assert_eq!(told["matches"], plain.common.len());
         assert_eq!(told["output_rows"], plain.rows.len());
         assert!(theirs.get("matches").is_none());
-        assert!(theirs["other_side_learned"].as_str().unwrap().contains("columns of ours"), "{theirs}");
+        assert!(theirs["other_side_learned"].as_str().unwrap().contains("columns of yours"), "{theirs}");
         assert!(told["other_side_learned"].as_str().unwrap().contains("which columns"), "{told}");
         let bounded = security == "malicious";
         assert_eq!(theirs["peer_keys_tested_at_most"].is_u64(), bounded);

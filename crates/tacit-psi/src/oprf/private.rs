@@ -22,7 +22,7 @@ use subtle::ConstantTimeEq;
 use tacit_crypto::Prg;
 use tacit_store::sealed::{FileError, FileKey, Keys, Locked, Purpose, TAG, array, io_fault};
 
-const MAGIC: [u8; 8] = *b"tacitprf";
+pub(super) const MAGIC: [u8; 8] = *b"tacitprf";
 const VERSION: u32 = 1;
 const DIGEST_AT: usize = 16 + HEADER;
 const SALT: usize = DIGEST_AT + 32;

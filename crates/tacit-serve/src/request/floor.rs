@@ -86,8 +86,7 @@ impl Floor<'_> {
             return refuse("security", what);
         }
         if self.security == Security::Malicious && job.security == Security::SemiHonest {
-            let what =
-                "the terms protect against a semi-honest service only; say semi-honest if you take that";
+            let what = "the terms protect only against a semi-honest service; set semi-honest to accept this";
             return refuse("security", what.into());
         }
         if offer.result_to_owner {

@@ -620,7 +620,7 @@ pub(super) fn tells(output_to: OutputTo, side: Owner) -> bool {
 
 /// What a side learns that is told the outputs, or is not.
 pub(super) const fn learns(told: bool) -> &'static str {
-    if told { "the outputs, and of our inputs what follows from them" } else { "nothing of our inputs" }
+    if told { "the outputs, and of your inputs what follows from them" } else { "nothing of your inputs" }
 }
 
 /// What the other side learns of our inputs, in words, for whom it is not settled which side that is.

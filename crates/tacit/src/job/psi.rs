@@ -461,7 +461,7 @@ impl Job {
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
         self.check_owner()?;
         if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
-            let what = format!("paxos reveals rows alone, vole {} too", self.reveal.name());
+            let what = format!("paxos reveals only rows, vole {} too", self.reveal.name());
             return Err(Error::Parameter { name: "protocol", what });
         }
         if self.protocol == Protocol::Vole
@@ -475,7 +475,7 @@ impl Job {
             return Err(Error::Parameter { name: "protocol", what });
         }
         if self.each.is_some() && self.reveal != Reveal::Shares {
-            let what = format!("a function takes shares, and {} are none", self.reveal.name());
+            let what = format!("a function of each match (eval) needs shares, not {}", self.reveal.name());
             return Err(Error::Parameter { name: "reveal", what });
         }
         Ok(())

@@ -209,7 +209,7 @@ fn report(
         text += &format!("the connection was lost; started over: {}\n", counted(result.repeated, "bucket"));
     }
     text += &format!(
-        "our file: {}, {}, {duplicates} with the key of an earlier row, {} without a key\n\
+        "your file: {}, {}, {duplicates} with the key of an earlier row, {} without a key\n\
          the peer: {}\n\
          {:.3} s, {} sent, {} received, {}; vole in {} ({})\n\
          the other side learned {learned}",

@@ -122,7 +122,7 @@ impl<'a> Layout<'a> {
                 return Err(Error::Parameter {
                     name: "columns",
                     what: format!(
-                        "{n} where our side's inputs are: {wanted}; choose as many",
+                        "{n} where your inputs are: {wanted}; choose as many",
                         n = counted(n, "column")
                     ),
                 });

@@ -115,7 +115,7 @@ impl Pool {
 
     /// What the other side learns by making it.
     pub fn learns(&self) -> String {
-        learned(Security::Malicious, "how many gates and inputs we prepared, and nothing of our half")
+        learned(Security::Malicious, "how many gates and inputs you prepared, and nothing of your half")
     }
 
     /// Makes this side's half with the `peer` of the session alone, and writes it to `out`, sealed with
