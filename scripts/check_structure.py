@@ -70,7 +70,7 @@ MOST_LINES = 900
 # What lines count. A number before one of these is written by `counted`, so that there is `1 row` and `2 rows`.
 COUNTED = """answers attempts blocks bits buckets bytes calls candidates cells choices clients columns connections
     copies correlations days elements entries faults files gates groups hours inputs jobs keys lines matches messages
-    minutes months numbers outputs pairs peers places problems queries questions records requests rounds rows runs
+    minutes months numbers outputs pages pairs peers places problems queries questions records requests rounds rows runs
     samples seconds sessions sets strangers tags threads times tries triples values words OTs"""
 # Strings that have such a number all the same, by how they go on from there.
 UNCOUNTED = {

@@ -2,7 +2,7 @@
 
 use crate::cli::Context;
 use crate::cli::messages::{CodeArg, read_from, write_all};
-use crate::cli::output::Output;
+use crate::cli::output::{Output, destination};
 use crate::cli::share::Share;
 use serde_json::json;
 use std::fmt::Display;
@@ -169,6 +169,10 @@ pub(super) fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
     let object = json!({ "name": "ot expand", "count": count, "code": code, "out": args.out });
     context.result(
         &object,
-        &format!("{count}; your share is in {}", args.out.display(), count = counted(count, "correlated OT")),
+        &format!(
+            "{count}; your share is in {}",
+            destination(&args.out),
+            count = counted(count, "correlated OT")
+        ),
     )
 }

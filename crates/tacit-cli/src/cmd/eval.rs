@@ -11,7 +11,7 @@ pub(crate) mod total;
 
 use crate::cli::Context;
 use crate::cli::keys::{Columns, column_list, typed_list};
-use crate::cli::output::{Output, name};
+use crate::cli::output::{Output, destination};
 use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cli::table::Written;
 use form::Form;
@@ -448,7 +448,7 @@ fn report(
         object["outputs"] = json!(null);
         object["decimals"] = json!(null);
         object["output"] = json!(path);
-        text = format!("{rows} written to {}", name(path), rows = counted(rows, "row"));
+        text = format!("{rows} written to {}", destination(path), rows = counted(rows, "row"));
     }
     context.result(&object, &text)
 }

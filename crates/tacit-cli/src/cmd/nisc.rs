@@ -414,8 +414,8 @@ fn reply(
     let (secret, path) = (sender(key)?, messages);
     let (messages, count) = (read_messages(path)?, secret.params().count);
     if messages.len() != count {
-        let pairs = counted(messages.len(), "pair");
-        return Err(named(path, &format!("holds {pairs} of messages; the key is for {count}")));
+        let found = counted(messages.len(), "message pair");
+        return Err(named(path, &format!("holds {found}; the key is for {count}")));
     }
     secret.check_public(public, b"").map_err(|e| of_file(key, public_path, e))?;
     let reply = secret.reply(public, b"", question, &messages).map_err(|e| of_file(key, question_path, e))?;

@@ -1,7 +1,7 @@
 //! `tacit ot`: n oblivious transfers between two processes, and on request each side's share in a file.
 
 use crate::cli::Context;
-use crate::cli::output::{Output, name};
+use crate::cli::output::{Output, destination};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::share::Share;
 use crate::cmd::deal::{self, Seed};
@@ -208,7 +208,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
         counted(stats.rounds, "round"),
-        args.out.as_ref().map_or_else(String::new, |out| format!("; your share is in {}", name(out))),
+        args.out.as_ref().map_or_else(String::new, |out| format!("; your share is in {}", destination(out))),
     );
     context.result(&object, &text)
 }

@@ -290,8 +290,7 @@ fn a_file_that_is_another_is_named_with_what_it_is() {
         with(words, option, file).fails_with(code, &[&format!("error: {said}")]);
     }
     bench.write("few.txt", format!("{:032x} {:032x}\n", 1, 2));
-    with(REPLY, "--messages", "few.txt")
-        .fails_with(3, &["few.txt: holds 1 pair of messages; the key is for 5"]);
+    with(REPLY, "--messages", "few.txt").fails_with(3, &["few.txt: holds 1 message pair; the key is for 5"]);
     // Files of another exchange.
     nisc(&bench, &["keygen", "--count", "5", "--out", "eve.key"]).success();
     with(REPLY, "--public", "eve.pub").fails_with(4, &["eve.pub: is of another session"]);

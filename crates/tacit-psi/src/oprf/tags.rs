@@ -488,7 +488,7 @@ impl<R: Read + Seek> TagFile<R> {
         let mut header = [0; HEADER];
         let got = length.min(HEADER as u64) as usize;
         source.read_exact(&mut header[..got]).map_err(fault("read"))?;
-        if header.starts_with(&super::private::MAGIC) {
+        if header.starts_with(&super::PRIVATE_MAGIC) {
             return Err(TagsError::Private.into());
         }
         if got < HEADER && header.starts_with(&MAGIC) {

@@ -99,7 +99,7 @@ fn failed(house: &House, from: IpAddr, error: &Error) {
     };
     if count.is_power_of_two() {
         house.say(&format!(
-            "no token was shown so far by {} of the cluster; the last from {from}: {error}",
+            "{} of the cluster so far showed no token; the last from {from}: {error}",
             counted(count, "caller")
         ));
     }
