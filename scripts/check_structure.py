@@ -67,6 +67,21 @@ OWN = {
 
 MOST_LINES = 900
 
+# What lines count. A number before one of these is written by `counted`, so that there is `1 row` and `2 rows`.
+COUNTED = """answers attempts blocks bits buckets bytes calls candidates cells choices clients columns connections
+    copies correlations days elements entries faults files gates groups hours inputs jobs keys lines matches messages
+    minutes months numbers outputs pages pairs peers places problems queries questions records requests rounds rows runs
+    samples seconds sessions sets strangers tags threads times tries triples values words OTs"""
+# Strings that have such a number all the same, by how they go on from there.
+UNCOUNTED = {
+    "what is hashed, sent or stored, and names that figures have": ["columns, nfc ", 'times"', 'rows",', "threads {} link ",
+        "threads, 10^", "threads, {link}", "bits, modulus"],
+    "never 1": ["bits: {} is wanted", "bits a side", "copies", "gates, more than", "gates from a slice",
+        "numbers of {", "bytes are not a whole", "rows do not fit", "values expected", "calls, and", "files ({}"],
+    "no numbers": ["answers lookups", "keys look like", "peers that keep", "columns is named"],
+    "fractions": ["times what"],
+}
+
 # Protocols whose names are also words of a user: kinds of result, parameters.
 ALSO_WORDS = {"payload", "circuit", "protocol", "pool", "post-quantum"}
 
@@ -544,6 +559,26 @@ def check_options(root, crates, commands):
                     yield f"{file.relative_to(root)}:{number}: names an option of the command"
 
 
+def check_counts(root, crates, counted, uncounted):
+    """Numbers in front of what they count, which would be wrong for 1."""
+    gap = r"(?: |\s*\\\n\s*)"
+    nouns = "|".join(counted.split())
+    number = re.compile(r"\{([^{} ]*)\}" + gap + rf"(?:[a-zA-Z]+{gap})?((?:{nouns})\b[^\n]*)")
+    for crate in crates:
+        for file in sorted(crate.glob("src/**/*.rs")):
+            if "tests" in file.stem or "cheats" in file.stem or {"tests", "simd"} & set(file.parts):
+                continue
+            source = file.read_text().split("#[cfg(test)]\nmod tests")[0]
+            for found in number.finditer(source):
+                value, rest = found.groups()
+                line = source[source.rfind("\n", 0, found.start()) + 1 : source.find("\n", found.start())]
+                is_fixed = value.isupper() or "_" in value and value.replace("_", "").isupper() or ":" in value
+                is_comment = "//" in line[: line.find("{")] or "[secret]" in line
+                if not is_fixed and not is_comment and not any(rest.startswith(end) for end in uncounted):
+                    number_of = source.count("\n", 0, found.start()) + 1
+                    yield f"{file.relative_to(root)}:{number_of}: `{rest.split()[0]}` for 1, too; see `counted`"
+
+
 def check_names(root, crates, words):
     """Comparisons and matches with a protocol's name, where its entry could be asked."""
     catalogue = [file for crate in crates for file in sorted(crate.glob("src/catalogue/*.rs"))]
@@ -573,6 +608,9 @@ def check(root, floors=None, kernels=KERNELS, shared=None, own=None, most=MOST_L
         "constants have one value": check_constants(root, modules, OWN if own is None else own),
         "files have a length to read": check_lines(root, crates, kernels, most),
         "libraries name no options": list(check_options(root, crates, COMMANDS)),
+        "numbers agree with their nouns": list(
+            check_counts(root, crates, COUNTED, [end for ends in UNCOUNTED.values() for end in ends])
+        ),
         "protocols' entries decide, not their names": list(check_names(root, crates, ALSO_WORDS)),
     }
 

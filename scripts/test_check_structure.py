@@ -67,6 +67,12 @@ FAULTS = [
         "protocols' entries decide, not their names",
         "lib.rs:6: decides",
     ),
+    (
+        "cellar/src/base.rs",
+        'fn f(n: u8) -> String {\n    // {n} keys\n    format!("{n} cold \\\n        keys left")\n}\n',
+        "numbers agree with their nouns",
+        "base.rs:4: `keys`",
+    ),
     ("cellar/src/base.rs", "\n" * 60, "files have a length to read", "base.rs: 61 lines"),
 ]
 

@@ -45,7 +45,7 @@ def test_rows_of_any_table_go_in_and_come_out(kind: str) -> None:
         result = tacit.intersect(tables()[kind], on="mail", connect=address)
         ((keys, matches, learned),) = peer.end()
     assert (keys, matches) == (3, None)
-    assert learned.startswith("that we have 3 distinct keys, and which of its own keys are among them")
+    assert learned.startswith("that you have 3 distinct keys, and which of its own keys are among them")
     assert (result.matches, result.peer_keys, len(result)) == (2, 3, 2)
     assert polars.DataFrame(result)["row"].to_list() == [0, 4]
     assert pyarrow.table(result)["mail"].to_pylist() == ["Ann@x.org ", "cleo@x.org"]
@@ -209,7 +209,7 @@ def test_differences_are_named_on_both_sides() -> None:
         tell(error.differences)
     """
     with party(code, address=address) as peer:
-        with pytest.raises(tacit.Mismatch, match="paxos there, auto here") as caught:
+        with pytest.raises(tacit.Mismatch, match="protocol .yours auto, peer's paxos.") as caught:
             tacit.intersect(["a"], connect=address)
         theirs = peer.end()[0]
     ours = caught.value.differences

@@ -38,6 +38,7 @@ use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tacit::crypto::simd;
+use tacit::crypto::text::counted;
 use tacit::net::{Agreement, Channel, Identity, Limits, LinkModel};
 use tacit::{Error, Result, Security, Session, security_name};
 
@@ -328,7 +329,7 @@ impl Common {
 fn show(context: &Context, r: &Record) -> Result<()> {
     let mut text = format!(
         "{} {} {} {}: {} in {:.2} ms (median of {}, {:.2} to {:.2}), {:.3} ns each, setup {:.2} ms, \
-         CPU {:.1} + {:.1} ms, {} bytes and {} messages sent, {} and {} received, {} rounds, {} MiB at most",
+         CPU {:.1} + {:.1} ms, {} and {} sent, {} and {} received, {}, {} MiB at most",
         r.name,
         r.protocol,
         r.kind,
@@ -342,11 +343,11 @@ fn show(context: &Context, r: &Record) -> Result<()> {
         r.setup_ms,
         r.cpu_ms_local,
         r.cpu_ms_peer,
-        r.bytes_sent,
-        r.messages_sent,
+        counted(r.bytes_sent, "byte"),
+        counted(r.messages_sent, "message"),
         r.bytes_received,
         r.messages_received,
-        r.rounds,
+        counted(r.rounds, "round"),
         r.peak_rss_bytes >> 20,
     );
     if let (Some(limit), Some(times)) = (&r.limit, r.times_limit) {

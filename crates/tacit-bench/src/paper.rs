@@ -12,6 +12,7 @@ use clap::Args as _;
 use serde_json::json;
 use std::collections::HashMap;
 use tacit::catalogue::{Entry, find};
+use tacit::crypto::text::counted;
 use tacit::{Error, Result};
 
 /// A table of a paper, measured again.
@@ -161,14 +162,19 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
             }
         }
         if left_out > 0 {
-            context.note(&format!("{}: {left_out} rows left out by --quick", table.name));
+            context.note(&format!(
+                "{}: {left_out} left out by --quick",
+                table.name,
+                left_out = counted(left_out, "row")
+            ));
         }
     }
     match failed.first() {
         None => Ok(()),
-        Some(first) => {
-            Err(Error::Other(format!("{} rows could not be measured, the first being {first}", failed.len())))
-        }
+        Some(first) => Err(Error::Other(format!(
+            "{} could not be measured, the first being {first}",
+            counted(failed.len(), "row")
+        ))),
     }
 }
 

@@ -16,6 +16,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use tacit::Result;
 use tacit::catalogue::{Entry, find};
+use tacit::crypto::text::counted;
 use tacit::net::LinkModel;
 use tacit_console::files::{Kind, Named, check_outputs};
 use tacit_console::output::{Output, name};
@@ -243,7 +244,7 @@ fn who(r: &Record) -> String {
         _ => "",
     };
     if r.threads > 1 {
-        name += &format!(" {} threads", r.threads);
+        name += &format!(" {}", counted(r.threads, "thread"));
     }
     if r.tls {
         name += " TLS";

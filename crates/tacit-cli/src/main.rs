@@ -144,5 +144,14 @@ fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> 
     }
     let subcommand = arguments.iter().skip(1).find(|word| command.find_subcommand(word).is_some());
     let of = subcommand.map_or(String::new(), |name| format!(" {name}"));
-    Err(Error::Usage(format!("{}; see `tacit help{of}`", fault::cause(error))))
+    let cause = fault::cause(error);
+    // A shell puts the names of many files where a pattern stood.
+    let takes_files = subcommand
+        .and_then(|name| command.find_subcommand(name))
+        .is_some_and(|command| command.get_arguments().any(|arg| arg.get_long() == Some("input")));
+    let is_file = error.kind() == ErrorKind::UnknownArgument && !cause.contains("'-");
+    if takes_files && is_file {
+        return Err(Error::Usage(format!("{cause}; quote a pattern of files, or repeat --input")));
+    }
+    Err(Error::Usage(format!("{cause}; see `tacit help{of}`")))
 }

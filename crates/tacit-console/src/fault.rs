@@ -1,5 +1,6 @@
 //! One line for every fault, in words or as JSON, an exit code for each kind, and nothing left behind.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,6 +75,12 @@ pub fn set_options(options: Vec<String>) {
     *OPTIONS.lock().unwrap_or_else(PoisonError::into_inner) = options;
 }
 
+/// A difference as the options have it that set it on the two sides.
+pub fn by_options(one: &Difference) -> Difference {
+    let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Explained { error: &Error::Other(String::new()), options: &options }.set_by(one)
+}
+
 /// Ends the process after printing the fault on one line.
 pub fn exit_with(error: &Error) -> ! {
     remove_unfinished();
@@ -131,16 +138,16 @@ fn blame_name(error: &Error) -> &'static str {
     }
 }
 
-/// Settings of the handshake whose option is called otherwise.
-const OTHER_NAMES: [(&str, &str); 7] = [
-    ("channels", "threads"),
-    ("key columns", "key"),
-    ("key types", "key"),
-    ("key labels", "key"),
-    ("case-fold", "no-case-fold"),
-    ("nfc", "no-nfc"),
-    ("trim", "no-trim"),
+/// Settings of the handshake whose option is called otherwise: the option, and how a line has it.
+const OTHER_NAMES: [(&str, &str, &str); 4] = [
+    ("channels", "threads", "--threads"),
+    ("key columns", "key", "--key columns"),
+    ("key types", "key", "--key types"),
+    ("key labels", "key", "--key labels"),
 ];
+
+/// Settings of the handshake that an option turns off.
+const TURNED_OFF: [(&str, &str); 3] = [("case-fold", "no-case-fold"), ("nfc", "no-nfc"), ("trim", "no-trim")];
 
 /// An error of the library, which knows no options, for a user who has some.
 struct Explained<'a> {
@@ -153,13 +160,16 @@ impl Explained<'_> {
     fn message(&self) -> String {
         let text = match self.error {
             Error::Parameter { name, what } => format!("{}: {what}", self.dashed(name)),
-            Error::Net(net::Error::Mismatch { .. }) => {
-                net::Error::Mismatch { differences: self.differences() }.to_string()
-            }
+            Error::Net(net::Error::Mismatch { differences }) => other_job(differences)
+                .unwrap_or_else(|| net::Error::Mismatch { differences: self.differences() }.to_string()),
             Error::Net(net::Error::Role { ours, wanted, theirs }) => {
                 let [ours, wanted, theirs] = [ours, wanted, theirs].map(|role| self.role(role));
                 net::Error::Role { ours, wanted, theirs }.to_string()
             }
+            Error::Net(net::Error::NotRelay { address, .. }) if self.has("via") => format!(
+                "something answers at {address} but is not a relay; if the peer listens there, use --connect instead \
+                 of --via"
+            ),
             Error::Net(net::Error::NotTacit { saw })
                 if saw.starts_with("\"tacit relay ") && self.has("via") =>
             {
@@ -195,15 +205,31 @@ impl Explained<'_> {
         if self.has(setting) {
             return format!("--{setting}");
         }
-        let other = OTHER_NAMES.iter().find(|(name, option)| *name == setting && self.has(option));
-        other.map_or_else(|| setting.to_owned(), |(_, option)| format!("{setting} (--{option})"))
+        let other = OTHER_NAMES.iter().find(|(name, option, _)| *name == setting && self.has(option));
+        other.map_or(setting, |(.., called)| called).to_owned()
+    }
+
+    /// A difference as the options have it that set it on the two sides.
+    fn set_by(&self, one: &Difference) -> Difference {
+        let off = |value: &Option<String>| match value.as_deref() {
+            Some("true") => Some(None),
+            Some("false") => Some(Some("given".to_owned())),
+            _ => None,
+        };
+        let option = TURNED_OFF.iter().find(|(name, option)| *name == one.setting && self.has(option));
+        match (option, off(&one.ours), off(&one.theirs)) {
+            (Some((_, option)), Some(ours), Some(theirs)) => {
+                Difference { setting: format!("--{option}"), ours, theirs }
+            }
+            _ => Difference { setting: self.dashed(&one.setting), ..one.clone() },
+        }
     }
 
     /// A role as the options that give it.
     fn role(&self, role: &str) -> String {
         match role.split_once(' ') {
             Some(("result", _)) if self.has("result") && self.has("give") => format!("--{role}")
-                .replace(" and gives the column", " with --give")
+                .replace(" and gives the column", " and --give")
                 .replace(" and gives no column", " without --give"),
             Some(("result", _)) if self.has("result") => format!("--{role}"),
             None if self.has("role") => format!("--role {role}"),
@@ -213,8 +239,7 @@ impl Explained<'_> {
 
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
-        let dashed = |one: &Difference| Difference { setting: self.dashed(&one.setting), ..one.clone() };
-        differences.iter().map(dashed).collect()
+        differences.iter().map(|one| self.set_by(one)).collect()
     }
 
     /// The options that help, where the error is not about one.
@@ -249,13 +274,13 @@ impl Explained<'_> {
             )) => "see --offline",
             Error::Psi(psi::Error::DuplicateRow) => "see --duplicates",
             Error::Net(net::Error::WrongPeer { .. }) => "see --peer",
-            Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("another key") => {
+            Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("wrong key") => {
                 "is --peer the right file?"
             }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
-                "does `tacit invite --listen` run there?"
+                "is `tacit invite --listen` running there?"
             }
-            Error::Net(net::Error::Unreachable { .. }) => "is the peer started with --listen?",
+            Error::Net(net::Error::Unreachable { .. }) => "is the peer listening there (--listen)?",
             Error::Ot(error) => match PoolError::of(error) {
                 Some(PoolError::Position { ours, theirs }) => {
                     return Some(format!("tacit ot pool skip FILE --to {}", ours.max(theirs)));
@@ -266,6 +291,24 @@ impl Explained<'_> {
         };
         Some(remedy.to_owned())
     }
+}
+
+/// What to run instead, where the two sides run different subcommands.
+fn other_job(differences: &[Difference]) -> Option<String> {
+    let value = |setting: &str| {
+        let one = differences.iter().find(|one| one.setting == setting)?;
+        Some((one.ours.as_deref()?, one.theirs.as_deref()?))
+    };
+    let ((ours, theirs), (our_role, their_role)) = (value(Difference::JOB)?, value(Difference::ROLE)?);
+    Some(match (ours, theirs) {
+        (_, "request") if their_role == "service" => {
+            format!("a service answers there; use `tacit request` instead of `tacit {ours}`")
+        }
+        ("request", _) if our_role == "client" => {
+            format!("no service answers there, but `tacit {theirs}`; use that on this side too")
+        }
+        _ => format!("the peer runs `tacit {theirs}`, you run `tacit {ours}`; use the same on both sides"),
+    })
 }
 
 /// Longest line of an error, in characters; more is cut out of its middle.
@@ -295,19 +338,47 @@ fn end(code: i32, blame: &str, message: &str) -> ! {
 
 /// What is wrong with a command line, on one line without the usage behind it.
 pub fn cause(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg)
+    {
+        return one_line(&match &missing[..] {
+            [one] => format!("{one} is missing"),
+            several => format!("missing: {}", several.join(", ")),
+        });
+    }
     let text = error.render().to_string();
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let cause: Vec<String> = lines
-        .take_while(|line| !line.starts_with("Usage:"))
-        .map(|line| line.replacen("tip: ", "", 1))
-        .collect();
-    let cause = cause.join("; ");
-    let cause = match cause.contains(" is not in ") && cause.contains("..=") {
-        true => cause.replacen(" is not in ", " is not from ", 1).replacen("..=", " to ", 1),
-        false => cause,
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let lines = lines.filter(|line| {
+        !line.is_empty() && !line.starts_with("For more information") && !line.contains(" as a value, use ")
+    });
+    let mut cause = String::new();
+    for line in lines {
+        let choices = line.strip_prefix("[possible values: ").and_then(|line| line.strip_suffix(']'));
+        match choices {
+            Some(choices) => cause += &format!(": use one of {choices}"),
+            None if cause.is_empty() => cause += &in_bounds(line.trim_start_matches("error: ")),
+            None => {
+                let part = if cause.ends_with(':') { " " } else { "; " };
+                cause += &format!("{part}{}", line.trim_start_matches("tip: "));
+            }
+        }
+    }
+    one_line(&cause)
+}
+
+/// Bounds as people say them: `0 is not in 1..=9` is `must be from 1 to 9`.
+fn in_bounds(text: &str) -> String {
+    let said = || {
+        let (before, bounds) = text.rsplit_once(" is not in ")?;
+        let (least, most) = bounds.split_once("..")?;
+        let words = match (least, most.strip_prefix('=')) {
+            ("", most) => format!("must be at most {}", most?),
+            (_, Some(most)) => format!("must be from {least} to {most}"),
+            (_, None) => format!("must be at least {least}"),
+        };
+        Some(format!("{}: {words}", before.rsplit_once(": ")?.0))
     };
-    let cause = cause.trim_start_matches("error: ").split(" For more information").next().unwrap_or_default();
-    one_line(cause)
+    said().unwrap_or_else(|| text.to_owned())
 }
 
 /// Whether a panic ends the thread it happens on and not the process.
@@ -350,6 +421,15 @@ static MADE_A_KEY: AtomicBool = AtomicBool::new(false);
 /// From now on an interrupt says that a key pair was made.
 pub fn made_a_key() {
     MADE_A_KEY.store(true, Ordering::Relaxed);
+}
+
+/// Makes an interrupt or a termination the usual end, with the exit code 130 and this `line`; for what runs until
+/// then.
+pub fn stop_on_signals(line: &'static str) {
+    let _ = ctrlc::set_handler(move || {
+        eprintln!("{line}");
+        std::process::exit(INTERRUPTED);
+    });
 }
 
 /// Makes an interrupt or a termination a clean end with the exit code 130 and this `message`; for commands that obey signals in
@@ -402,6 +482,48 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_command_line_is_one_line_with_one_semicolon_at_most() {
+        let command = || {
+            clap::Command::new("tacit")
+                .arg(clap::Arg::new("code").required(true))
+                .arg(
+                    clap::Arg::new("minutes")
+                        .long("minutes")
+                        .value_name("N")
+                        .value_parser(clap::value_parser!(u64).range(1..=60)),
+                )
+                .arg(
+                    clap::Arg::new("rows")
+                        .long("rows")
+                        .value_name("N")
+                        .value_parser(clap::value_parser!(u64).range(1..)),
+                )
+                .arg(clap::Arg::new("who").long("who").value_name("WHO").value_parser(["me", "peer"]))
+                .arg(clap::Arg::new("out").long("out").value_name("FILE").required(true))
+        };
+        let said = |line: &str| {
+            let words = std::iter::once("tacit").chain(line.split(' '));
+            cause(&command().try_get_matches_from(words).unwrap_err())
+        };
+        for (line, words) in [
+            ("--out o", "<code> is missing"),
+            ("--who me", "missing: --out <FILE>, <code>"),
+            ("c --out o --minutes 0", "invalid value '0' for '--minutes <N>': must be from 1 to 60"),
+            ("c --out o --rows 0", "invalid value '0' for '--rows <N>': must be at least 1"),
+            ("c --out o --minutes x", "invalid value 'x' for '--minutes <N>': invalid digit found in string"),
+            ("c --out o --who you", "invalid value 'you' for '--who <WHO>': use one of me, peer"),
+            (
+                "c --out o --minute 1",
+                "unexpected argument '--minute' found; a similar argument exists: '--minutes'",
+            ),
+            ("c --out o --seconds", "unexpected argument '--seconds' found"),
+            ("c d --out o", "unexpected argument 'd' found"),
+        ] {
+            assert_eq!(said(line), words);
+        }
+    }
+
+    #[test]
     fn parameters_and_settings_are_called_as_the_options_that_set_them() {
         let error = Error::Parameter { name: "set", what: "goes with ferret".into() };
         assert_eq!(explained(&error, &["set"]).0, "--set: goes with ferret");
@@ -411,9 +533,9 @@ mod tests {
         let differences = vec![one("count"), one("channels"), one("version of keys")];
         let error = Error::Net(net::Error::Mismatch { differences });
         let (message, object) = explained(&error, &["count", "threads"]);
-        assert!(message.contains("settings: --count: not given there, 1 here;"), "{message}");
-        assert!(message.contains("; channels (--threads): not given there, 1 here;"), "{message}");
-        assert!(message.contains("; version of keys: not given there, 1 here;"), "{message}");
+        let said = "settings differ: --count (yours 1, peer's not given), --threads (yours 1, peer's not given), \
+                    version of keys (yours 1, peer's not given); use the same on both sides";
+        assert_eq!(message, said);
         let first = json!({ "setting": "--count", "here": "1", "there": null });
         assert_eq!(object["error"]["differences"][0], first);
         let role = |ours: &str, wanted: &str, theirs: &str| {
@@ -421,15 +543,19 @@ mod tests {
             Error::Net(net::Error::Role { ours, wanted, theirs })
         };
         let (message, _) = explained(&role("result me", "result peer", "result me"), &["result"]);
-        assert!(message.contains("--result me there, --result me here; start the peer as --result peer"));
+        assert!(
+            message.contains("(yours --result me, peer's --result me); restart the peer with --result peer")
+        );
         let neither =
             role("result me and gives no column", "result peer and gives the column", "result peer");
         let (message, _) = explained(&neither, &["result", "give"]);
-        assert!(message.contains("--result me without --give here"), "{message}");
-        assert!(message.contains("start the peer as --result peer with --give"), "{message}");
+        assert!(message.contains("(yours --result me without --give, peer's"), "{message}");
+        assert!(message.contains("restart the peer with --result peer and --give"), "{message}");
         let (message, _) = explained(&role("sender", "receiver", "sender"), &["role"]);
         assert!(
-            message.contains("--role sender there, --role sender here; start the peer as --role receiver")
+            message.contains(
+                "(yours --role sender, peer's --role sender); restart the peer with --role receiver"
+            )
         );
     }
 }

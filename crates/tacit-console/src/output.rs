@@ -256,6 +256,15 @@ impl Output {
         Self::open(target, spool, false)
     }
 
+    /// The same output for everybody to read, as the user's files usually are: others are its owner's alone. For
+    /// what is passed on anyway.
+    pub fn for_everyone(mut self) -> Result<Self> {
+        if let Place::Part(Part { place, replaces, .. }) = &self.place {
+            self.place = Place::Part(Part::new(place.clone(), &self.target, *replaces, true)?);
+        }
+        Ok(self)
+    }
+
     /// A new file that holds a secret or serves once: it never replaces another, whatever the command line
     /// says.
     pub fn create_secret(target: &Path) -> Result<Self> {
@@ -280,7 +289,7 @@ impl Output {
         let Target::File(path) = Target::of(target)? else {
             return Err(unwritable(target, "it is no file any more"));
         };
-        let place = Place::Part(Part::new(path, target, Replaces::Itself)?);
+        let place = Place::Part(Part::new(path, target, Replaces::Itself, false)?);
         Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
     }
 
@@ -289,7 +298,7 @@ impl Output {
         let found = Target::of(target)?;
         found.admit(target, secret)?;
         match found {
-            Target::New(path) | Target::File(path) => part(&path, target).map(drop),
+            Target::New(path) | Target::File(path) => part(&path, target, false).map(drop),
             _ => Ok(()),
         }
     }
@@ -299,8 +308,8 @@ impl Output {
         found.admit(target, secret)?;
         let closed = |e: io::Error| unwritable(target, &e.to_string());
         let place = match found {
-            Target::New(path) => Place::Part(Part::new(path, target, Replaces::Nothing)?),
-            Target::File(path) => Place::Part(Part::new(path, target, Replaces::Output)?),
+            Target::New(path) => Place::Part(Part::new(path, target, Replaces::Nothing, false)?),
+            Target::File(path) => Place::Part(Part::new(path, target, Replaces::Output, false)?),
             Target::Stdout => stream(os::standard(false).map_err(closed)?)?,
             Target::Stderr => stream(os::standard(true).map_err(closed)?)?,
             Target::Stream(path) => stream(open_stream(&path, target)?)?,
@@ -379,8 +388,8 @@ impl Output {
 }
 
 impl Part {
-    fn new(place: PathBuf, target: &Path, replaces: Replaces) -> Result<Self> {
-        let temp = part(&place, target)?;
+    fn new(place: PathBuf, target: &Path, replaces: Replaces, is_public: bool) -> Result<Self> {
+        let temp = part(&place, target, is_public)?;
         let unfinished = Unfinished::new(temp.path());
         let file = BufWriter::with_capacity(BUFFER, temp);
         Ok(Part { file, place, replaces, _unfinished: unfinished })
@@ -418,14 +427,18 @@ pub fn sync_folder(file: &Path) {
 }
 
 /// A locked file in the folder of `place`, after those that killed runs left there are gone.
-fn part(place: &Path, target: &Path) -> Result<NamedTempFile> {
+fn part(place: &Path, target: &Path, is_public: bool) -> Result<NamedTempFile> {
     let folder = folder(place);
     sweep(folder);
     loop {
-        let made =
-            tempfile::Builder::new().prefix(PART[0]).suffix(PART[1]).rand_bytes(10).tempfile_in(folder);
-        let temp =
-            made.map_err(|e| unwritable(target, &format!("{e}; create the folder or choose another")))?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PART[0]).suffix(PART[1]).rand_bytes(10);
+        if is_public {
+            os::give_usual_rights(&mut builder);
+        }
+        let temp = builder
+            .tempfile_in(folder)
+            .map_err(|e| unwritable(target, &format!("{e}; create the folder or choose another")))?;
         // Another run's sweep may take a file for a dead one before its lock is on it.
         let file = temp.as_file();
         let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
@@ -463,6 +476,11 @@ fn open_stream(path: &Path, target: &Path) -> Result<File> {
 
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Where an output went, fit for a line of text: standard output is no file.
+pub fn destination(path: &Path) -> String {
+    if path == Path::new("-") { "standard output".to_owned() } else { name(path) }
 }
 
 /// The path, fit for a line of text; of an address without its password.

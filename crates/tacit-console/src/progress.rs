@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tacit::crypto::text::counted;
 use tacit::job::psi::Widths;
 use tacit::job::{Observer, Step};
 use tacit::net::Traffic;
@@ -189,7 +190,7 @@ impl Progress {
             && self.verbose
         {
             let (took, bytes) = (since.elapsed().as_secs_f64(), passed.saturating_sub(before));
-            tracing::debug!(target: "tacit", "phase {name}: {took:.3} s, {bytes} bytes passed");
+            tracing::debug!(target: "tacit", "phase {name}: {took:.3} s, {} passed", counted(bytes, "byte"));
         }
         state.phase = next.map(|name| (name, Instant::now(), passed));
     }
@@ -250,7 +251,9 @@ impl Observer for Progress {
             let Widths { key, held, .. } = widths;
             self.bar.suspend(|| {
                 eprintln!(
-                    "the peer's columns: {key} bytes a key; what may match takes {held} bytes of memory"
+                    "the peer's columns: {key} a key; what may match takes {held} of memory",
+                    key = counted(key, "byte"),
+                    held = counted(held, "byte")
                 )
             });
         }

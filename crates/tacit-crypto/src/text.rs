@@ -1,6 +1,8 @@
 //! Names that others chose, made fit for a line of text: of files, columns, and whatever else a message has
 //! to quote.
 
+use std::fmt::Display;
+
 /// Longest name that is shown whole, in characters.
 const LONGEST: usize = 160;
 /// Characters shown of a longer name: its beginning, and its end, where a path says most.
@@ -24,10 +26,26 @@ pub fn shown(name: &str) -> String {
     format!("{}…{}", escaped(&start), escaped(&end))
 }
 
-/// So many of what one is called `one`: `1 row`, `2 rows`.
-pub fn counted(count: impl TryInto<u64>, one: &str) -> String {
-    let count = count.try_into().unwrap_or(u64::MAX);
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+/// So many of what one is called `one`: every number and its noun in a line go through this.
+///
+/// ```
+/// use tacit_crypto::text::counted;
+/// assert_eq!([counted(1, "row"), counted(2, "row")], ["1 row", "2 rows"]);
+/// assert_eq!([counted(0, "distinct query"), counted(3, "match")], ["0 distinct queries", "3 matches"]);
+/// ```
+pub fn counted(count: impl Display, one: &str) -> String {
+    let count = count.to_string();
+    let noun = if count == "1" { one.to_owned() } else { plural(one) };
+    format!("{count} {noun}")
+}
+
+/// Several of what one is called `one`.
+pub fn plural(one: &str) -> String {
+    match one.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
+        _ if ["ch", "sh", "s", "x"].iter().any(|end| one.ends_with(end)) => format!("{one}es"),
+        _ => format!("{one}s"),
+    }
 }
 
 /// The text with every character that [`shown`] escapes escaped, at its full length.

@@ -2,6 +2,7 @@
 
 use garble_lang::CompileTimeError;
 use garble_lang::token::MetaInfo;
+use tacit_crypto::text::counted;
 
 /// One thing that is wrong, and where.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,7 +38,7 @@ impl core::fmt::Display for Error {
         f.write_str(&shown.join("; "))?;
         match self.faults.len().saturating_sub(FAULTS_SHOWN) {
             0 => Ok(()),
-            more => write!(f, "; and {more} more faults"),
+            more => write!(f, "; and {more}", more = counted(more, "more fault")),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::types::{Type, tag_bits};
 use tacit_crypto::BitVec;
+use tacit_crypto::text::counted;
 
 /// Why a text is no value of its type. Never shows the text: it is secret.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -24,7 +25,10 @@ pub(crate) fn parse(types: &[(&str, &Type)], text: &str) -> Result<Vec<BitVec>> 
         let given = types.len();
         if i > 0 && !reader.take(",") {
             let what = match reader.done() {
-                true => format!("missing: {given} values are expected, separated by commas, and {i} given"),
+                true => format!(
+                    "missing: {given} are expected, separated by commas, and {i} given",
+                    given = counted(given, "value")
+                ),
                 false => "a comma is expected before it".to_owned(),
             };
             return Err(LiteralError { place: (*name).to_owned(), what });
@@ -40,7 +44,7 @@ pub(crate) fn parse(types: &[(&str, &Type)], text: &str) -> Result<Vec<BitVec>> 
             place: types.last().map_or("the input", |(name, _)| name).to_owned(),
             what: match types.len() {
                 0 => "this side has no parameters: give no input".to_owned(),
-                n => format!("more follows where {n} values end"),
+                n => format!("more follows where {n} end", n = counted(n, "value")),
             },
         }),
     }
@@ -172,10 +176,16 @@ impl<'a> Reader<'a> {
                 if i == 1 && self.take(";") {
                     return self.repeat(target, start, each, count, ty, place);
                 }
-                return error(place, format!("{count} values are expected, and {i} given"));
+                return error(
+                    place,
+                    format!("{count} are expected, and {i} given", count = counted(count, "value")),
+                );
             }
             if self.rest().starts_with(']') {
-                return error(place, format!("{count} values are expected, and {i} given"));
+                return error(
+                    place,
+                    format!("{count} are expected, and {i} given", count = counted(count, "value")),
+                );
             }
             place.push_str(&format!("[{i}]"));
             self.value(target, each, place)?;
@@ -187,7 +197,9 @@ impl<'a> Reader<'a> {
         self.take(",");
         match self.take("]") {
             true => Ok(()),
-            false => error(place, format!("{count} values are expected, and more given")),
+            false => {
+                error(place, format!("{count} are expected, and more given", count = counted(count, "value")))
+            }
         }
     }
 
@@ -203,7 +215,10 @@ impl<'a> Reader<'a> {
     ) -> Result<()> {
         let given = self.word();
         if given.strip_suffix("usize").unwrap_or(given).parse() != Ok(count) {
-            return error(place, format!("a value of type {ty} has {count} values"));
+            return error(
+                place,
+                format!("a value of type {ty} has {count}", count = counted(count, "value")),
+            );
         }
         for i in target.at..start + count * each.bits() {
             let bit = target.bits.get(i - each.bits());

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tacit_crypto::Block;
+use tacit_crypto::text::counted;
 
 /// Names one run between two parties; every hash of a protocol binds it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -799,7 +800,10 @@ impl Channel {
         let awaited = || match (greeted, progress.filled) {
             (false, _) => "the peer's greeting".to_owned(),
             (true, filled) => {
-                format!("a message of the peer, of which {filled} of {} bytes came", progress.wanted)
+                format!(
+                    "a message of the peer, of which {filled} of {} came",
+                    counted(progress.wanted, "byte")
+                )
             }
         };
         self.await_link(Interest::Read, timeout, awaited).map_err(|error| timed_out(error, after))

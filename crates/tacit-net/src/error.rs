@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::time::Duration;
+use tacit_crypto::text::counted;
 
 /// The result of a channel operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -31,16 +32,31 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// What is to be computed: where it differs, nothing else is compared.
+    pub const JOB: &str = "job";
+    /// The part that a side plays in its job; named where the jobs differ.
+    pub const ROLE: &str = "role";
+
     pub(crate) fn new(setting: &str, ours: Option<&String>, theirs: Option<&String>) -> Self {
         let value = |value: Option<&String>| value.map(|value| quoted(value));
         Difference { setting: quoted(setting), ours: value(ours), theirs: value(theirs) }
+    }
+
+    /// The setting and both values, of which `whose`, as `peer's`, is the other.
+    pub fn against(&self, whose: &str) -> String {
+        // Commas part the settings of a line.
+        let [ours, theirs] = [&self.ours, &self.theirs].map(|value| match value.as_deref() {
+            None => "not given".to_owned(),
+            Some(value) if value.contains(',') && !value.starts_with('"') => format!("\"{value}\""),
+            Some(value) => value.to_owned(),
+        });
+        format!("{} (yours {ours}, {whose} {theirs})", self.setting)
     }
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [theirs, ours] = [&self.theirs, &self.ours].map(|value| value.as_deref().unwrap_or("not given"));
-        write!(f, "{}: {theirs} there, {ours} here", self.setting)
+        f.write_str(&self.against("peer's"))
     }
 }
 
@@ -50,7 +66,7 @@ const NAMED: usize = 8;
 fn listed(differences: &[Difference]) -> String {
     let named: Vec<String> = differences.iter().take(NAMED).map(Difference::to_string).collect();
     let more = differences.len().saturating_sub(NAMED);
-    named.join("; ") + &if more > 0 { format!("; and {more} more") } else { String::new() }
+    named.join(", ") + &if more > 0 { format!(", and {more} more") } else { String::new() }
 }
 
 /// A fault of the link, of the peer or of the setup. One line each; never contains a secret.
@@ -84,7 +100,10 @@ pub enum Error {
         after: Duration,
     },
     /// The peer announced more than the protocol allows at this place.
-    #[error("the peer announced a message of {announced} bytes where at most {allowed} are allowed")]
+    #[error(
+        "the peer announced a message of {} where at most {allowed} are allowed",
+        counted(announced, "byte")
+    )]
     Oversized {
         /// Bytes announced.
         announced: u64,
@@ -93,7 +112,8 @@ pub enum Error {
     },
     /// The peer sent far more than was asked for while it took nothing.
     #[error(
-        "the peer sent {held} bytes ahead of what was asked for, more than the {allowed} that are held for it"
+        "the peer sent {} ahead of what was asked for, more than the {allowed} that are held for it",
+        counted(held, "byte")
     )]
     Flooded {
         /// Bytes held.
@@ -114,7 +134,7 @@ pub enum Error {
         saw: String,
     },
     /// The peer runs another release.
-    #[error("this side is tacit {ours}, the other {theirs}: install the same release on both sides")]
+    #[error("releases differ: yours tacit {ours}, peer's {theirs}; install the same on both sides")]
     Release {
         /// Our release and wire format.
         ours: String,
@@ -122,13 +142,13 @@ pub enum Error {
         theirs: String,
     },
     /// The parties were started with different settings.
-    #[error("the peer was started with other settings: {}; start both with the same", listed(differences))]
+    #[error("settings differ: {}; use the same on both sides", listed(differences))]
     Mismatch {
         /// The settings that differ; at least one.
         differences: Vec<Difference>,
     },
     /// The parties' roles do not fit together.
-    #[error("the roles do not fit: {theirs} there, {ours} here; start the peer as {wanted}")]
+    #[error("roles do not match (yours {ours}, peer's {theirs}); restart the peer {}", played(wanted))]
     Role {
         /// Our role.
         ours: String,
@@ -149,15 +169,15 @@ pub enum Error {
         found: String,
     },
     /// The peer did not accept this side's identity.
-    #[error("the peer refused our identity ({alert}): it pins another key; give it our public key file")]
+    #[error("the peer rejected your key ({alert}); send it your current .pub file")]
     Refused {
         /// The TLS alert it sent.
         alert: String,
     },
     /// Keys were to be exchanged by a code, and the two sides had different ones.
     #[error(
-        "the code does not match: it was mistyped, or somebody else tried to guess it. It is used up: run `tacit \
-         invite` again for a new one"
+        "the code does not match: it was mistyped, or somebody else tried to guess it. The code is used up: run \
+         `tacit invite` again for a new one"
     )]
     WrongCode,
     /// TLS failed in another way.
@@ -174,7 +194,7 @@ pub enum Error {
         callers: String,
     },
     /// Nobody listens at the address.
-    #[error("nobody answered at {address} within {} ({reason})", in_words(*after))]
+    #[error("cannot connect to {address} ({reason}{})", tried(*after))]
     Unreachable {
         /// Where.
         address: String,
@@ -184,23 +204,37 @@ pub enum Error {
         reason: String,
     },
     /// No relay answers at the address.
-    #[error("no relay answers at {address} ({reason}, tried for {})", in_words(*after))]
+    #[error("no relay answers at {address} ({reason}{})", tried(*after))]
     NoRelay {
         /// Where.
         address: String,
-        /// How long it was tried.
+        /// How long it was tried; zero of a single call.
+        after: Duration,
+        /// What the last attempt met.
+        reason: String,
+    },
+    /// A relay was reached, and then not any more.
+    #[error(
+        "the relay {address} was reached and is gone ({reason}); it has not answered since, for {}",
+        in_words(*after)
+    )]
+    RelayLost {
+        /// Where.
+        address: String,
+        /// How long it was tried after the relay was there last.
         after: Duration,
         /// What the last attempt met.
         reason: String,
     },
     /// Something else than a relay answers at the address.
     #[error(
-        "what answers at {address} is not a relay: it sent {saw}; connect to a peer that listens, without a relay"
+        "what answers at {address} is not a relay: it {}; if the peer listens there, connect to it without a relay",
+        sent(saw)
     )]
     NotRelay {
         /// Where.
         address: String,
-        /// The first bytes, printable.
+        /// The first bytes, printable; empty where none came.
         saw: String,
     },
     /// A relay serves some keys only, and not this side's.
@@ -221,8 +255,8 @@ pub enum Error {
     },
     /// The peer did not come to the relay.
     #[error(
-        "the peer did not come to the relay {address} within {}; is it started, with this relay and with your \
-         public key?",
+        "the peer did not come to the relay {address} within {}; is it started with this relay and your current \
+         public key, and is the key that you have of it right?",
         in_words(*after)
     )]
     NobodyMet {
@@ -320,6 +354,7 @@ impl Error {
             | Error::Unreachable { .. }
             | Error::NoRelay { .. }
             | Error::NotRelay { .. }
+            | Error::RelayLost { .. }
             | Error::NotServed { .. }
             | Error::TurnedAway { .. }
             | Error::Unresolved { .. }
@@ -332,6 +367,16 @@ impl Error {
     /// Whether the peer or the link, not this side, is at fault: what exit code 4 stands for.
     pub fn is_peer_fault(&self) -> bool {
         matches!(self.fault(), Fault::Peer | Fault::Link)
+    }
+
+    /// The error of one call at a relay among several.
+    pub(crate) fn single(self) -> Self {
+        match self {
+            Error::NoRelay { address, reason, .. } => {
+                Error::NoRelay { address, after: Duration::ZERO, reason }
+            }
+            other => other,
+        }
     }
 
     pub(crate) fn lost(during: &str) -> Self {
@@ -353,6 +398,22 @@ impl Error {
     }
 }
 
+/// A role that a party is to play; the command's is given by its options.
+fn played(role: &str) -> String {
+    let how = if role.starts_with("--") { "with" } else { "as" };
+    format!("{how} {role}")
+}
+
+/// How long something was tried that failed more than once.
+fn tried(time: Duration) -> String {
+    if time.as_secs() == 0 { String::new() } else { format!(", tried for {}", in_words(time)) }
+}
+
+/// What came of something that is no relay.
+fn sent(saw: &str) -> String {
+    if saw.is_empty() { "sent nothing".to_owned() } else { format!("sent {saw}") }
+}
+
 fn not_served(key: Option<&str>) -> String {
     match key {
         Some(key) => {
@@ -368,11 +429,10 @@ fn not_served(key: Option<&str>) -> String {
 
 /// A time as people say it: no finer than seconds from one on.
 pub(crate) fn in_words(time: Duration) -> String {
-    match (time.as_secs_f64().round() as u64, time.as_millis()) {
-        (_, 0) => "1 ms".to_owned(),
-        (_, milliseconds) if milliseconds < 1000 => format!("{milliseconds} ms"),
-        (seconds, _) if seconds >= 120 && seconds % 60 == 0 => format!("{} min", seconds / 60),
-        (seconds, _) => format!("{seconds} s"),
+    match time.as_secs_f64().round() as u64 {
+        _ if time.as_secs() == 0 => "less than 1 s".to_owned(),
+        seconds if seconds >= 120 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
 
@@ -381,12 +441,11 @@ pub(crate) fn in_words(time: Duration) -> String {
 pub(crate) fn quoted(value: &str) -> String {
     const LONGEST: usize = 200;
     let plain = |c: char| c.is_ascii_alphanumeric() || " -_.,/+:=".contains(c);
-    let words = ["there", "here"];
     let is_plain = !value.is_empty()
         && value.chars().count() <= LONGEST
         && value.trim() == value
         && value.chars().all(plain)
-        && !value.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word));
+        && !value.split(|c: char| !c.is_alphanumeric()).any(|word| word == "yours");
     if is_plain { value.to_owned() } else { printable(value.as_bytes()) }
 }
 
@@ -406,8 +465,9 @@ mod tests {
     #[test]
     fn times_are_rounded_as_people_say_them() {
         for (milliseconds, words) in [
-            (0, "1 ms"),
-            (97, "97 ms"),
+            (0, "less than 1 s"),
+            (999, "less than 1 s"),
+            (1000, "1 s"),
             (8085, "8 s"),
             (59_999, "60 s"),
             (90_400, "90 s"),
@@ -415,6 +475,5 @@ mod tests {
         ] {
             assert_eq!(in_words(Duration::from_millis(milliseconds)), words);
         }
-        assert_eq!(in_words(Duration::from_nanos(2193)), "1 ms");
     }
 }

@@ -16,6 +16,7 @@ use crate::error::{Difference, printable, quoted};
 use crate::{Channel, Error, Party, Result, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use tacit_crypto::text::counted;
 
 /// Version of the wire format. Peers of different versions part with an error. Version 2 took parameters in
 /// any order, and twice.
@@ -116,7 +117,10 @@ impl Agreement {
         }
         for (name, value) in &self.parameters {
             if name.len() > MAX_NAME {
-                return Err(Error::Usage(format!("a parameter's name of {} bytes is too long", name.len())));
+                return Err(Error::Usage(format!(
+                    "a parameter's name of {} is too long",
+                    counted(name.len(), "byte")
+                )));
             }
             put(&mut out, name)?;
             put(&mut out, value)?;
@@ -148,8 +152,9 @@ impl Agreement {
     /// roles.
     fn check(&self, theirs: &Agreement) -> Result<()> {
         if self.protocol != theirs.protocol {
-            let difference = Difference::new("job", Some(&self.protocol), Some(&theirs.protocol));
-            return Err(Error::Mismatch { differences: vec![difference] });
+            let job = Difference::new(Difference::JOB, Some(&self.protocol), Some(&theirs.protocol));
+            let role = Difference::new(Difference::ROLE, Some(&self.role), Some(&theirs.role));
+            return Err(Error::Mismatch { differences: vec![job, role] });
         }
         let names: BTreeSet<&String> = self.parameters.keys().chain(theirs.parameters.keys()).collect();
         let differences: Vec<Difference> = names
@@ -182,8 +187,9 @@ fn preamble(release: &str, kind: u8) -> Vec<u8> {
 
 fn put(out: &mut Vec<u8>, text: &str) -> Result<()> {
     let length = u16::try_from(text.len());
-    let length =
-        length.map_err(|_| Error::Usage(format!("a handshake field of {} bytes is too long", text.len())))?;
+    let length = length.map_err(|_| {
+        Error::Usage(format!("a handshake field of {} is too long", counted(text.len(), "byte")))
+    })?;
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(text.as_bytes());
     Ok(())
@@ -221,7 +227,7 @@ fn receive(channel: &mut Channel, release: &str) -> Result<Hello> {
     if version != WIRE_VERSION || theirs.as_deref() != Some(release) {
         let theirs = match theirs {
             Some(theirs) => format!("{theirs} (wire format {version})"),
-            None => format!("of wire format {version}, before releases were named"),
+            None => format!("wire format {version}, before releases were named"),
         };
         return Err(Error::Release { ours: format!("{release} (wire format {WIRE_VERSION})"), theirs });
     }
@@ -485,19 +491,19 @@ mod tests {
         let ours = terms("a", "b").with("function", "sub32").with("rows", 4).with("set", "any");
         let theirs = terms("b", "a").with("function", "add32").with("rows", 4).with("code", "linear");
         let text = ours.check(&theirs).unwrap_err().to_string();
-        let said = "code: linear there, not given here; function: add32 there, sub32 here; \
-                    set: not given there, any here;";
+        let said = "settings differ: code (yours not given, peer's linear), function (yours sub32, peer's add32), \
+                    set (yours any, peer's not given);";
         assert!(text.contains(said), "{text}");
-        let hostile = terms("b", "a").with("function", "add32 there, mul32 here; rows: 5");
+        let hostile = terms("b", "a").with("function", "add32), rows (yours 5");
         let text = terms("a", "b").with("function", "x").check(&hostile).unwrap_err().to_string();
-        assert!(text.contains("function: \"add32 there, mul32 here; rows: 5\" there, x here"), "{text}");
+        assert!(text.contains("function (yours x, peer's \"add32), rows (yours 5\");"), "{text}");
         // Many differences make one line that somebody can read.
         let many =
             |value| (0..40).fold(terms("a", "b"), |terms, i| terms.with(format!("name {i:02}"), value));
         let mut theirs = many(2);
         (theirs.role, theirs.peer_role) = ("b".into(), "a".into());
         let text = many(1).check(&theirs).unwrap_err().to_string();
-        assert!(text.contains("name 00: 2 there, 1 here") && text.contains("and 32 more"), "{text}");
+        assert!(text.contains("name 00 (yours 1, peer's 2)") && text.contains("and 32 more"), "{text}");
         let too_many = (0..65).fold(terms("a", "b"), |terms, i| terms.with(format!("{i:02}"), i));
         assert!(matches!(too_many.fits(), Err(Error::Usage(_))));
         assert!(matches!(terms("a", "b").with("x".repeat(65), 1).fits(), Err(Error::Usage(_))));
@@ -513,8 +519,8 @@ mod tests {
                 let error = outcome.unwrap_err();
                 assert!(matches!(error, Error::Release { .. }) && error.is_peer_fault(), "{error}");
                 let text = error.to_string();
-                assert!(text.contains(&format!("this side is tacit {ours} ")), "{text}");
-                assert!(text.contains(&format!("the other {theirs} ")), "{text}");
+                assert!(text.contains(&format!("yours tacit {ours} ")), "{text}");
+                assert!(text.contains(&format!("peer's {theirs} ")), "{text}");
             };
             said(a, first, second);
             said(b, second, first);

@@ -250,7 +250,7 @@ fn wait_at_port(address: &str, socket: &TcpListener, patience: &Patience, end: I
 
 /// What shows who the other is, for people.
 fn proof(code: &Code) -> String {
-    format!("by the code {}-…", code.place)
+    format!("with the code {}-…", code.place)
 }
 
 /// The relay as the place of the code is waited at there.
@@ -292,7 +292,7 @@ fn wait_at_relay(
     let (mut among, mut pause) = (PLACES_AT_FIRST, CALL_AGAIN);
     let start = Instant::now();
     let first = later(start, FIRST_CONTACT).min(end);
-    let mut vigil = patience.vigil(relay, "by a code".to_owned());
+    let mut vigil = patience.vigil(relay, "with a code".to_owned()).until_reached(FIRST_CONTACT);
     for _ in 0..DRAWS {
         let mut random = [0; 8];
         Prg::from_os().fill_bytes(&mut random);
@@ -308,9 +308,9 @@ fn wait_at_relay(
             // Somebody waits there already, or lies in wait: nobody can want a code that nobody was told.
             Ok(_) | Err(Error::AddressInUse { .. }) => among = (among * 10).min(PLACES_AT_MOST),
             Err(_) if told && !left(end).is_zero() => return Ok((code, None)),
-            Err(error @ Error::NoRelay { .. }) if left(first) > pause => {
-                vigil.go_on(Some(&error.to_string()));
-                std::thread::sleep(pause);
+            Err(error @ Error::NoRelay { .. }) if !left(first).is_zero() => {
+                vigil.go_on(Some(&error.single().to_string()));
+                std::thread::sleep(pause.min(left(first)));
                 pause *= 2;
             }
             Err(Error::NoRelay { address, reason, .. }) => {
@@ -335,7 +335,7 @@ pub fn join(
     let mut stream = match place {
         Place::Relay(address) => {
             let tls = Tls::pinned(&Identity::generate()?, place_key(code.place)?.public())?;
-            let mut vigil = patience.vigil(address, proof(code));
+            let mut vigil = patience.vigil(address, proof(code)).until_reached(FIRST_CONTACT);
             let (first, end) = (later(Instant::now(), FIRST_CONTACT), patience.end());
             let options = patience.options(address, tls);
             let route = Route::new(address, &options, &mut |reason| vigil.go_on(Some(reason)))?;

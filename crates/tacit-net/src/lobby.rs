@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use tacit_crypto::fence::fenced;
+use tacit_crypto::text::counted;
 
 /// Connections that are received at once.
 const PLACES: usize = 64;
@@ -458,17 +459,17 @@ impl Strangers {
     /// Counts a stranger and returns what was wrong with it: the kind, and on a line.
     fn count(&mut self, error: &Error) -> (&'static str, String) {
         let (flaw, what) = match error {
-            Error::WrongPeer { found, .. } => (Flaw::Key, format!("another key, {found}")),
+            Error::WrongPeer { found, .. } => (Flaw::Key, format!("wrong key {found}")),
             Error::Refused { .. } => {
-                (Flaw::Refused, "it refused our key (has the peer our public key file?)".to_owned())
+                (Flaw::Refused, "your key refused: has the peer your current .pub file?".to_owned())
             }
             Error::Tls(reason) => (Flaw::Tls, format!("TLS failed: {reason}")),
             Error::NotTacit { saw } => {
-                (Flaw::Foreign, format!("not Tacit: {saw} (do both sides use TLS or neither?)"))
+                (Flaw::Foreign, format!("not Tacit: {saw}; do both sides use TLS or neither?"))
             }
             Error::Malformed(reason) => (Flaw::Garbled, (*reason).to_owned()),
             Error::Timeout { .. } => (Flaw::Silent, "no greeting in time".to_owned()),
-            Error::Lost { .. } | Error::Closed => (Flaw::Left, "it left before it had greeted".to_owned()),
+            Error::Lost { .. } | Error::Closed => (Flaw::Left, "closed before the handshake".to_owned()),
             error => (Flaw::Garbled, error.to_string()),
         };
         self.total += 1;
@@ -480,12 +481,16 @@ impl Strangers {
 
     /// The strangers for the end of an error's line; empty when nobody came.
     fn summary(&self) -> String {
-        let times = |count: &u64| if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let kinds = self.kinds.values().map(|(count, last)| format!("{} {last}", times(count)));
+        let kinds = self.kinds.values().map(|(count, last)| match self.kinds.len() {
+            1 => last.clone(),
+            _ => format!("{count}: {last}"),
+        });
         match self.total {
             0 => String::new(),
-            1 => format!("; 1 other called: {}", kinds.collect::<Vec<_>>().join(", ")),
-            total => format!("; {total} others called: {}", kinds.collect::<Vec<_>>().join(", ")),
+            total => {
+                let kinds = kinds.collect::<Vec<_>>().join(", ");
+                format!("; rejected {} ({kinds})", counted(total, "connection"))
+            }
         }
     }
 }

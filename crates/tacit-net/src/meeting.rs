@@ -164,9 +164,9 @@ impl Route {
         let (mut magic, mut challenge) = ([0; MAGIC.len()], [0; CALL_CHALLENGE]);
         fill(&mut stream, &mut magic, end).map_err(|error| match error.kind() {
             // So does one that waits for TLS.
-            ErrorKind::TimedOut | ErrorKind::WouldBlock => self.gone(
-                "something is there that says nothing; connect to a peer that listens, without a relay",
-            ),
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+                Failure::Later(Error::NotRelay { address: self.address.clone(), saw: String::new() })
+            }
             ErrorKind::UnexpectedEof => self.gone("it closed the connection at once"),
             _ => gone(error),
         })?;
@@ -309,23 +309,32 @@ impl Route {
         news: &mut dyn FnMut(News<'_>),
     ) -> Result<(TcpStream, Party)> {
         let start = Instant::now();
-        let (mut pause, mut end) = (CALL_PAUSES[0], first.min(deadline));
+        let (mut pause, mut end, mut reached) = (CALL_PAUSES[0], first.min(deadline), None);
         loop {
             self.cancel.check()?;
             let waits = &mut || {
-                end = deadline;
+                (end, reached) = (deadline, Some(Instant::now()));
                 news(News::Waits);
             };
             let error = match self.call(part, deadline, &|| left(deadline).is_zero(), waits) {
                 Ok(met) => return Ok(met),
                 Err(Failure::Never(error)) => return Err(self.ended(error, start)),
+                // A relay greets at once. One that was reached may be slow later.
+                Err(Failure::Later(error @ Error::NotRelay { .. })) if reached.is_none() => {
+                    return Err(error);
+                }
                 Err(Failure::Later(error)) => error,
             };
-            if left(end) <= pause {
-                return Err(self.ended(error, start));
+            if left(end).is_zero() {
+                return Err(match (self.ended(error, start), reached) {
+                    (Error::NoRelay { address, reason, .. }, Some(reached)) => {
+                        Error::RelayLost { address, after: reached.elapsed(), reason }
+                    }
+                    (error, _) => error,
+                });
             }
             news(News::Failed(&error));
-            std::thread::sleep(pause);
+            std::thread::sleep(pause.min(left(end)));
             pause = (pause * 2).min(CALL_PAUSES[1]);
         }
     }

@@ -13,6 +13,7 @@ use crate::{Channel, Error, Limits, Party, Result, SessionId};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
+use tacit_crypto::text::counted;
 
 /// How the bytes between the parties are protected.
 #[derive(Clone, Debug)]
@@ -77,7 +78,10 @@ impl Options {
 
     pub(crate) fn terms(&self) -> Result<Agreement> {
         if !(1..=256).contains(&self.channels) {
-            return Err(Error::Usage(format!("{} channels: a session has 1 to 256", self.channels)));
+            return Err(Error::Usage(format!(
+                "{}: a session has 1 to 256",
+                counted(self.channels, "channel")
+            )));
         }
         let terms = self.agreement.clone().with("channels", self.channels).with("link", self.link);
         terms.fits()?;

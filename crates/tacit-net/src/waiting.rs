@@ -116,6 +116,8 @@ pub(crate) struct Vigil {
     proof: String,
     address: String,
     patience: Option<Duration>,
+    /// How long a relay is tried that has not been reached yet.
+    reach: Option<Duration>,
     since: Instant,
     /// How long the waiting lasts until it is worth telling.
     moment: Duration,
@@ -132,7 +134,23 @@ impl Vigil {
         patience: Option<Duration>,
     ) -> Self {
         let moment = if party == Party::First { Duration::ZERO } else { MOMENT };
-        Vigil { observer: observer.clone(), party, proof, address, patience, since, moment, told: None }
+        Vigil {
+            observer: observer.clone(),
+            party,
+            proof,
+            address,
+            patience,
+            reach: None,
+            since,
+            moment,
+            told: None,
+        }
+    }
+
+    /// The same at a relay, which is tried no longer than this until it has been reached.
+    pub(crate) fn until_reached(mut self, first: Duration) -> Self {
+        self.reach = Some(first);
+        self
     }
 
     /// The same, of a peer that is about to come.
@@ -152,7 +170,7 @@ impl Vigil {
             proof: self.proof.clone(),
             address: self.address.clone(),
             waited: self.since.elapsed(),
-            patience: self.patience,
+            patience: self.patience.map(|all| self.reach.map_or(all, |first| first.min(all))),
             obstacle: obstacle.map(str::to_owned),
         });
     }
@@ -160,7 +178,10 @@ impl Vigil {
     /// Tells what a side at a relay hears.
     pub(crate) fn hear(&mut self, news: &News<'_>) {
         match news {
-            News::Waits => self.go_on(None),
+            News::Waits => {
+                self.reach = None;
+                self.go_on(None);
+            }
             News::Failed(error) => self.go_on(Some(&error.to_string())),
         }
     }

@@ -1,5 +1,7 @@
 //! What can go wrong in an oblivious transfer.
 
+use tacit_crypto::text::counted;
+
 /// The result of a protocol step.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -35,7 +37,7 @@ pub enum Error {
         what: &'static str,
     },
     /// More was asked for than was made ahead.
-    #[error("{protocol}: only {left} correlations are left of those made ahead")]
+    #[error("{protocol}: only {} left of those made ahead", counted(left, "correlation"))]
     Exhausted {
         /// The protocol's short name.
         protocol: &'static str,

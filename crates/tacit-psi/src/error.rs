@@ -1,5 +1,7 @@
 //! What can go wrong in a private set intersection.
 
+use tacit_crypto::text::counted;
+
 /// The result of a protocol step.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -34,8 +36,9 @@ pub enum Error {
     },
     /// The peer announced a larger set than this side allows.
     #[error(
-        "the peer announced a set of {announced} elements where at most {allowed} are allowed; if that many are \
-         right, allow them"
+        "the peer announced a set of {} where at most {allowed} are allowed; if that many are \
+         right, allow them",
+        counted(announced, "element")
     )]
     PeerSetTooLarge {
         /// Elements announced.
@@ -44,7 +47,7 @@ pub enum Error {
         allowed: u64,
     },
     /// The peer's columns take more for each of its keys than this side allows.
-    #[error("the peer's columns take {bytes} bytes a key where at most {allowed} are allowed")]
+    #[error("the peer's columns take {} a key where at most {allowed} are allowed", counted(bytes, "byte"))]
     PeerRowsTooWide {
         /// Bytes announced.
         bytes: u64,
@@ -52,7 +55,7 @@ pub enum Error {
         allowed: u64,
     },
     /// The caller's own set is too large.
-    #[error("a set of {count} elements is too large: at most {allowed} are supported")]
+    #[error("a set of {} is too large: at most {allowed} are supported", counted(count, "element"))]
     TooManyElements {
         /// Elements given.
         count: u64,
@@ -76,7 +79,8 @@ pub enum Error {
     Indistinct,
     /// The client asks for more queries than the publication's terms leave it.
     #[error(
-        "{asked} queries where the publisher's terms leave {left}; ask for less, or for a new publication"
+        "{} where the publisher's terms leave {left}; ask for less, or for a new publication",
+        counted(asked, "query")
     )]
     TooManyQueries {
         /// Queries asked for.
@@ -86,8 +90,9 @@ pub enum Error {
     },
     /// The publication answers no more so many queries, whatever the client has left of its own.
     #[error(
-        "the publication does not answer {asked} queries any more: its key's lifetime is nearly over, or the publisher \
-         could not count them; ask for less, or for a new publication"
+        "the publication does not answer {} any more: its key's lifetime is nearly over, or the publisher could not \
+         count them; ask for less, or for a new publication",
+        counted(asked, "query")
     )]
     Outlived {
         /// Queries asked for.
@@ -119,6 +124,15 @@ pub enum TagsError {
     /// The file is something else.
     #[error("not a file of tags; its publisher makes one with tacit tags publish")]
     Other,
+    /// The file is the one that answers queries, which its publisher keeps.
+    #[error("this is the publisher's private file; delete this copy and ask for the file of tags")]
+    Private,
+    /// The file ends within its header.
+    #[error("the file of tags is damaged: it was cut after {}; fetch it again", counted(found, "byte"))]
+    Cut {
+        /// The file's length.
+        found: u64,
+    },
     /// The file is of another version of the format.
     #[error(
         "the file of tags is of version {found}, and this release reads version {known} alone; have it made \
@@ -132,7 +146,8 @@ pub enum TagsError {
     },
     /// The file is shorter or longer than its index says.
     #[error(
-        "the file of tags has {found} bytes instead of {expected}: it was cut or added to; fetch it again"
+        "the file of tags has {} instead of {expected}: it was cut or added to; fetch it again",
+        counted(found, "byte")
     )]
     Length {
         /// The file's length.
@@ -140,6 +155,9 @@ pub enum TagsError {
         /// The length that belongs to the index.
         expected: u64,
     },
+    /// The publisher answers queries on another publication.
+    #[error("not the publisher's current publication; fetch it again")]
+    Outdated,
     /// A part of the file is not what its publisher wrote.
     #[error("the file of tags is damaged ({what}); fetch it again")]
     Damaged {

@@ -6,10 +6,12 @@ use crate::file::shown;
 use crate::ledger::{Charge, Ledger, peer_name, source_name};
 use crate::policy::{Gate, Job, Policy, Source};
 use crate::rules;
+use tacit::crypto::text::counted;
 use tacit::data::give::Purpose;
 use tacit::data::records::KeySet;
 use tacit::data::table;
 use tacit::job::psi::{Learns, Reveal};
+use tacit::net::Identity;
 
 /// What was found.
 #[derive(Default, Debug)]
@@ -37,13 +39,23 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
     ledger.suppose(&policy.names_of_peers());
     ledger.suppose(&policy.names_of_sources(&ledger.places()));
     checked.warnings.extend(one_account(policy, &ledger));
+    // The key may be on another machine.
+    if let Ok(identity) = Identity::load(&policy.identity)
+        && let Err(error) = policy.check_own(&identity)
+    {
+        checked.faults.push(error.to_string());
+    }
     for (name, source) in &policy.sources {
         let title = format!("{name} ({})", tacit::net::shown(&source.shown()));
         match open(source) {
             Err(error) => checked.faults.push(format!("[sources.{name}]: {error}")),
             Ok((table, keys)) => {
                 let (count, rows) = (keys.elements().len(), keys.rows());
-                checked.lines.push(format!("{title} has {count} distinct keys in {rows} rows today"));
+                checked.lines.push(format!(
+                    "{title} has {count} in {rows} today",
+                    count = counted(count, "distinct key"),
+                    rows = counted(rows, "row")
+                ));
                 for (job_name, job) in policy.jobs.iter().filter(|(_, job)| job.source == *name) {
                     if let Err(error) = given(&table, &keys, job) {
                         checked.faults.push(format!("[jobs.{job_name}]: {error}"));
@@ -56,7 +68,9 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
     for (name, lookup) in &policy.lookups {
         if let Err(error) = std::fs::File::open(&lookup.answers.private) {
             let file = shown(&lookup.answers.private);
-            checked.faults.push(format!("[jobs.{name}]: {file} cannot be opened: {error}"));
+            checked.faults.push(format!(
+                "[jobs.{name}]: {file} cannot be opened: {error}; `tacit tags publish` makes it"
+            ));
         }
     }
     checked
@@ -140,22 +154,25 @@ fn budgets(
         let left = rules::left(&job.gate, [source.rows_in_total, source.aggregate_runs], &spent);
         if let Some(fit) = left.rows.checked_div(most) {
             let what = format!(
-                "{name}: {peer} has {} rows left of {}, and a run is charged at most {most} rows of today's table",
-                left.rows, source.rows_in_total
+                "{name}: {peer} has {} left of {}, and a run is charged at most {most} of today's table",
+                counted(left.rows, "row"),
+                source.rows_in_total,
+                most = counted(most, "row")
             );
             lasts(checked, what, (name, peer), &job.gate, fit, clock);
         }
         if runs.iter().any(|run| is_number(&run.reveal)) {
             let what = format!(
-                "{name}: {peer} has {} numbers over all common keys left of {}",
-                left.aggregates, source.aggregate_runs
+                "{name}: {peer} has {} over all common keys left of {}",
+                counted(left.aggregates, "number"),
+                source.aggregate_runs
             );
             lasts(checked, what, (name, peer), &job.gate, left.aggregates, clock);
         }
         if spent.broken > 0 {
             checked.lines.push(format!(
-                "  {name}: {} runs of {peer} on {source_name} broke off after the comparison began",
-                spent.broken
+                "  {name}: {} of {peer} on {source_name} broke off after the comparison began",
+                counted(spent.broken, "run")
             ));
         }
     }
@@ -163,24 +180,21 @@ fn budgets(
 
 /// Says how many runs fit, and warns where that is not as long as the job is to last.
 fn lasts(checked: &mut Checked, what: String, (job, peer): (&str, &str), gate: &Gate, fit: u64, clock: Time) {
-    let runs = if fit == 1 { "1 run fits".to_owned() } else { format!("{fit} runs fit") };
+    let runs = format!("room for {}", counted(fit, "run"));
     let Some(days) = fit.checked_div(gate.runs_a_day) else {
         checked.lines.push(format!("  {what}: {runs}"));
         return;
     };
-    let a_day = match gate.runs_a_day {
-        1 => "1 run a day".to_owned(),
-        many => format!("{many} runs a day"),
-    };
-    checked.lines.push(format!("  {what}: {runs}, {days} days of {a_day}"));
+    let a_day = format!("{} a day", counted(gate.runs_a_day, "run"));
+    checked.lines.push(format!("  {what}: {runs}, {days} of {a_day}", days = counted(days, "day")));
     let wanted = gate.expires.as_ref().map_or(A_YEAR, |(_, last)| (last + 1).saturating_sub(clock.day()));
     let open_days =
         (clock.day()..clock.day() + wanted.min(A_YEAR)).filter(|day| gate.opens_on(*day)).count() as u64;
     if fit < open_days.saturating_mul(gate.runs_a_day) {
         let until = gate.expires.as_ref().map_or("of a year".to_owned(), |(date, _)| format!("up to {date}"));
         checked.warnings.push(format!(
-            "{job}: {peer} may start {a_day} on {open_days} days {until}, and after {} its budget is used up for good",
-            if fit == 1 { "1 run".to_owned() } else { format!("{fit} runs") }
-        ));
+            "{job}: {peer} may start {a_day} on {open_days} {until}, and after {} its budget is used up for good",
+            counted(fit, "run")
+        , open_days = counted(open_days, "day")));
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::terms::{LOOKUP, Left};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tacit::crypto::text::counted;
 use tacit::net::shown;
 
 /// A job that a peer may ask for.
@@ -18,8 +20,8 @@ pub struct Listed {
     pub gives: Vec<String>,
     /// Columns that make a key.
     pub key_columns: usize,
-    /// Their types.
-    pub key_types: String,
+    /// Their types; nothing where the job answers lookups, whose file of tags says them.
+    pub key_types: Option<String>,
     /// The least and the most distinct keys of a request.
     pub min_peer_keys: u64,
     /// See [`min_peer_keys`](Self::min_peer_keys).
@@ -41,29 +43,41 @@ pub struct Listed {
 }
 
 impl Listed {
+    /// The job for programs. What is left of a job that answers lookups are queries, which the message has as rows.
+    pub fn object(&self) -> serde_json::Result<Value> {
+        let mut object = serde_json::to_value(self)?;
+        if self.is_lookup() {
+            object["left"] = json!({ "runs_today": self.left.runs_today, "queries": self.left.rows });
+        }
+        Ok(object)
+    }
+
+    fn is_lookup(&self) -> bool {
+        self.reveal.iter().any(|kind| kind == LOOKUP)
+    }
+
     /// What a user should know of the job, a line each.
     pub fn words(&self) -> Vec<String> {
         let list = |texts: &[String]| texts.iter().map(|text| shown(text)).collect::<Vec<_>>().join(", ");
         let Left { runs_today, rows, aggregates } = self.left;
-        let is_lookup = self.reveal.iter().any(|kind| kind == LOOKUP);
-        let budget = match is_lookup {
-            true => format!("{rows} queries"),
-            false => format!("{rows} rows and {aggregates} numbers over all common keys in all"),
+        let budget = match self.is_lookup() {
+            true => counted(rows, "query"),
+            false => format!(
+                "{rows} and {aggregates} over all common keys in all",
+                rows = counted(rows, "row"),
+                aggregates = counted(aggregates, "number")
+            ),
         };
         let mut lines = vec![
             format!("{}: {} to {}", shown(&self.job), list(&self.reveal), list(&self.result)),
             format!(
-                "  {} to {} distinct keys, made of {} of the types {}",
+                "  {} to {}, from {}: {}",
                 self.min_peer_keys,
-                self.max_peer_keys,
-                if self.key_columns == 1 {
-                    "1 column".to_owned()
-                } else {
-                    format!("{} columns", self.key_columns)
-                },
-                shown(&self.key_types)
+                counted(self.max_peer_keys, "distinct key"),
+                counted(self.key_columns, "column"),
+                self.key_types.as_deref().map_or("type as in the file of tags".to_owned(), shown)
             ),
-            format!("  left: {runs_today} of {} runs today; {budget}", self.runs_a_day),
+            format!("  left: {runs_today} of {} today; {budget}", counted(self.runs_a_day, "run")),
         ];
         if !self.gives.is_empty() {
             lines

@@ -6,6 +6,7 @@ use crate::terms::{Offer, Side};
 use crate::wire::{self, Close, Message};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use tacit::crypto::text::counted;
 use tacit::data::records::KeySet;
 use tacit::job::Observer;
 use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Gift, Job, Revealed};
@@ -61,7 +62,10 @@ pub(crate) fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observe
     let ran = revealed.peer_keys();
     if ran != part.peer_keys {
         let announced = part.peer_keys;
-        return Err(Error::Peer(format!("the peer announced {announced} keys and ran with {ran}")));
+        return Err(Error::Peer(format!(
+            "the peer announced {announced} and ran with {ran}",
+            announced = counted(announced, "key")
+        )));
     }
     Ok(Played { revealed, wall: start.elapsed(), stats: session.stats() })
 }

@@ -20,6 +20,7 @@ use crate::clock::Time;
 use reader::{At, Reader, Section};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::data::csv::{Delimiter, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
@@ -301,8 +302,9 @@ impl From<Unfit> for Error {
         match unfit.lines().as_slice() {
             [only] => Error::Input(only.clone()),
             _ => Error::Input(format!(
-                "{}: {count} faults, each told above; nothing of it is in force",
-                tacit::net::shown(&unfit.path.to_string_lossy())
+                "{}: {}, listed above; the policy was not loaded",
+                tacit::net::shown(&unfit.path.to_string_lossy()),
+                counted(count, "problem")
             )),
         }
     }
@@ -388,8 +390,27 @@ impl Policy {
         Ok(())
     }
 
+    /// An error where a client's key is the service's own.
+    pub fn check_own(&self, identity: &Identity) -> Result<()> {
+        let own = identity.public();
+        let is_own = |peer: &Peer| match peer {
+            Peer::Keys(keys) => keys.accepted_keys().contains(&own),
+            Peer::Fingerprint(said) => *said == own.fingerprint(),
+            Peer::Name(_) => false,
+        };
+        match self.peers.iter().find(|(_, peer)| is_own(peer)) {
+            None => Ok(()),
+            Some((label, _)) => Err(Error::Input(format!(
+                "[peers.{label}]: this is the service's own public key; name the file that the client has sent you"
+            ))),
+        }
+    }
+
     /// How the service proves who it is, and whom it lets in.
+    ///
+    /// Errors: as [`check_own`](Self::check_own), and certificates that cannot be used.
     pub fn protection(&self, identity: &Identity) -> Result<Protection> {
+        self.check_own(identity)?;
         let tls = match &self.certificates {
             Some(Certificates { authority, chain, key }) => {
                 let names = self.peers.values().filter_map(|peer| match peer {
@@ -813,7 +834,7 @@ fn together(section: &mut Section<'_, '_, '_>, job: &Job, source: &Source, kind:
         section.fault(at, what);
     }
     if job.protocol == Protocol::Paxos && kind.value != Reveal::Rows {
-        section.fault(at, format!("paxos reveals rows alone; {name} needs another `protocol`"));
+        section.fault(at, format!("paxos reveals only rows; {name} needs another `protocol`"));
     }
     if job.result.iter().any(|learns| *learns != Learns::Peer) && job.output.is_none() {
         section.fault(at, "where we get a result, `output` must name the folder for it");

@@ -21,6 +21,7 @@ use std::cell::Cell;
 use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
 use tacit::data::records::{KeySet, KeySpec};
+use tacit::job::agreed;
 use tacit::job::psi::{Gift, Job, Revealed};
 use tacit::job::tags::{Querying, TagFile};
 use tacit::job::{Observer, Ran};
@@ -167,9 +168,10 @@ impl Offered {
         if ours == *theirs {
             return Ok(());
         }
+        let example =
+            agreed::with_types(key, theirs).unwrap_or_else(|| "each column with its type".to_owned());
         let what = format!(
-            "the service's keys are of the type {}, yours of {ours}; write each column with the service's type, as in \
-             mail:email",
+            "the service's keys are of the type {}, yours of {ours}; write {example}",
             tacit::net::escaped(theirs)
         );
         Err(Error::Parameter { name: "key", what })
@@ -305,8 +307,7 @@ impl Offered {
             let what = "the file of tags is not the service's current publication; fetch it again";
             return Err(Error::Input(what.into()));
         }
-        Querying { publication: tags.publication(), digest: tags.digest() }
-            .check(&spec.agreement(), asked)?;
+        Querying { publication: tags.publication(), digest: tags.digest() }.check(spec, asked)?;
         if asked == 0 || asked > self.offer.max_peer_keys {
             let what = format!(
                 "{asked} distinct keys, and a request may ask for 1 to {} now; take fewer rows",

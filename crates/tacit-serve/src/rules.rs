@@ -141,7 +141,7 @@ pub(crate) fn admit<'p>(
 /// The kind of result that is asked for, out of those allowed, and our columns that go into it.
 fn kind(job: &Job, asked: Option<&str>) -> std::result::Result<(Reveal, Vec<String>), No> {
     let names: Vec<String> = job.reveal.iter().map(Reveal::terms).collect();
-    let no = || No::new("reveal", format!("this job reveals {} alone", names.join(", ")));
+    let no = || No::new("reveal", format!("this job reveals only {}", names.join(", ")));
     let Some(asked) = asked else {
         let first = job.reveal.first().ok_or_else(no)?;
         return Ok((first.clone(), job.give.clone()));
@@ -232,9 +232,9 @@ pub(crate) fn runs_left(gate: &Gate, spent: &Spent) -> std::result::Result<u64, 
     let most = gate.runs_a_day;
     if spent.returned_today >= most.saturating_mul(ATTEMPTS_A_RUN) && most > 0 {
         let what = format!(
-            "{} runs of this job came to nothing today, {ATTEMPTS_A_RUN} for each of the {most} that you may start \
+            "{} of this job came to nothing today, {ATTEMPTS_A_RUN} for each of the {most} that you may start \
              a day; ask again tomorrow",
-            spent.returned_today
+            counted(spent.returned_today, "run")
         );
         return Err(No::new("runs_a_day", what));
     }
@@ -278,10 +278,11 @@ pub(crate) fn queries(
     let (runs_today, rows) = (runs_left(&lookup.gate, &spent)?, spent.rows);
     let rows = lookup.queries_in_total.saturating_sub(rows).min(published);
     if charge.rows > rows || rows == 0 {
-        let what = format!(
-            "{} queries to this publication, and {rows} are left until its tags are published anew",
-            charge.rows.max(1)
-        );
+        let left = match rows {
+            0 => "no query to this publication is left".to_owned(),
+            _ => format!("{}, and {rows} left to this publication", counted(charge.rows, "query")),
+        };
+        let what = format!("{left} until its tags are published again");
         return Err(No::new("queries_in_total", what));
     }
     Ok(Left { runs_today, rows, aggregates: 0 })
@@ -292,7 +293,10 @@ pub(crate) fn lasts(lasts: bool, queries: u64) -> std::result::Result<(), No> {
     if lasts {
         return Ok(());
     }
-    let what = format!("{queries} queries to this publication: its tags must be published anew before that");
+    let what = format!(
+        "{queries} to this publication: its tags must be published again before that",
+        queries = counted(queries, "query")
+    );
     Err(No::new("lifetime", what))
 }
 
@@ -308,15 +312,15 @@ pub(crate) fn budget(
     let left = left(&job.gate, [source.rows_in_total, source.aggregate_runs], &spent);
     if charge.aggregate && left.aggregates == 0 {
         let what = format!(
-            "{} numbers over all common keys of this source in all, and they are used up",
-            source.aggregate_runs
+            "{} over all common keys of this source in all: used up",
+            counted(source.aggregate_runs, "number")
         );
         return Err(No::new("aggregate_runs", what));
     }
     if charge.rows > left.rows {
         let what = format!(
-            "the run could reveal {} rows, and {} are left of {} in all",
-            terms::rounded(charge.rows),
+            "the run could reveal {}, with {} left of {} in all",
+            counted(terms::rounded(charge.rows), "row"),
             left.rows,
             source.rows_in_total
         );
@@ -328,7 +332,11 @@ pub(crate) fn budget(
 /// Judges the number of queries that the client announces.
 pub(crate) fn asked(lookup: &Lookup, announced: u64) -> std::result::Result<(), No> {
     if announced == 0 || announced > lookup.max_queries {
-        let what = format!("{announced} queries, and a run of this job makes 1 to {}", lookup.max_queries);
+        let what = format!(
+            "{announced}, and a run of this job makes 1 to {}",
+            lookup.max_queries,
+            announced = counted(announced, "query")
+        );
         return Err(No::new("max_queries", what));
     }
     Ok(())
@@ -338,14 +346,18 @@ pub(crate) fn asked(lookup: &Lookup, announced: u64) -> std::result::Result<(), 
 pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
     if announced < job.min_peer_keys {
         let what = format!(
-            "{announced} distinct keys are fewer than the {} that this job asks for",
-            job.min_peer_keys
+            "{announced}: this job asks for {} at least",
+            job.min_peer_keys,
+            announced = counted(announced, "distinct key")
         );
         return Err(No::new("min_peer_keys", what));
     }
     if announced > job.max_peer_keys {
-        let what =
-            format!("{announced} distinct keys are more than the {} that this job takes", job.max_peer_keys);
+        let what = format!(
+            "{announced}: this job takes {} at most",
+            job.max_peer_keys,
+            announced = counted(announced, "distinct key")
+        );
         return Err(No::new("max_peer_keys", what));
     }
     Ok(())
@@ -356,7 +368,10 @@ pub(crate) fn width(gift: &Owned, keys: u64, offer: &Offer) -> std::result::Resu
     let bytes = gift.bytes_a_key(keys).map_err(|error| fault(&error))?;
     match (bytes, offer.service_bytes_a_key) {
         (Some(bytes), Some(most)) if bytes > most => {
-            let what = format!("the columns to give take {bytes} bytes a key, more than `max_cell`, {most}");
+            let what = format!(
+                "the columns to give take {bytes} a key, more than `max_cell`, {most}",
+                bytes = counted(bytes, "byte")
+            );
             Err(fault(&Error::Input(what)))
         }
         _ => Ok(()),

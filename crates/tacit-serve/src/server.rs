@@ -65,9 +65,9 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     let Setup { path, log: told, available, clock, signals, metrics: port, dashboard } = setup;
     let metrics = Arc::new(Metrics::default());
     let board = Arc::new(Board::default());
-    let (counted, noted) = (metrics.clone(), board.clone());
+    let (tallied, noted) = (metrics.clone(), board.clone());
     let log: Box<Log> = Box::new(move |event: &Event| {
-        counted.count(event);
+        tallied.count(event);
         noted.note(event);
         event.trace(event.level());
         told(event);
@@ -82,14 +82,11 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     if interrupted > 0 {
         log(&Event::new(
             "recovered",
-            match interrupted {
-                1 => "1 run was interrupted and is recorded so; its charge stays".to_owned(),
-                _ => format!("{interrupted} runs were interrupted and are recorded so; their charges stay"),
-            },
+            format!("recorded as interrupted: {}, charged all the same", counted(interrupted, "run")),
         ));
     }
-    let (now, counted) = (clock(), ledger.now(clock()));
-    let unsigned = Unsigned::of(&policy.state.join("records"), now.day(), counted.day())?;
+    let (now, by_ledger) = (clock(), ledger.now(clock()));
+    let unsigned = Unsigned::of(&policy.state.join("records"), now.day(), by_ledger.day())?;
     let house = Arc::new(House {
         policy: RwLock::new(Arc::new(policy)),
         ledger: Mutex::new(ledger),
@@ -171,10 +168,9 @@ fn door(house: &Arc<House>, metrics: &Arc<Metrics>) -> Observer {
                 None => {
                     Event::new("relay found", format!("clients reach this service at the relay {address}"))
                 }
-                Some(why) => Event::new(
-                    "relay lost",
-                    format!("no client can reach this service: {why}; it is called again"),
-                ),
+                Some(why) => {
+                    Event::new("relay lost", format!("no client can reach this service: {why}; retrying"))
+                }
             };
             (house.log)(&event);
         }

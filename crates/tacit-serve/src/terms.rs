@@ -349,8 +349,10 @@ impl Offer {
         let mut lines = vec![
             format!("job {}: {} to {}", shown(&self.job), shown(&self.reveal), self.result_words()),
             format!(
-                "{service} has {} distinct keys (rounded up to two digits), {client} has {keys}; the job accepts {} to {} of them",
-                self.service_keys, self.min_peer_keys, self.max_peer_keys
+                "{service} has {} (rounded up to two digits), {client} has {keys}; the job accepts {} to {} of them",
+                counted(self.service_keys, "distinct key"),
+                self.min_peer_keys,
+                self.max_peer_keys
             ),
             format!(
                 "protocol {}, security {}, base OT {}",
@@ -371,14 +373,16 @@ impl Offer {
         });
         let gives = |who: &str, columns: &[String], bytes: Option<u64>| {
             let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();
-            let width = bytes.map_or_else(String::new, |bytes| format!(", up to {bytes} bytes for each key"));
+            let width = bytes.map_or_else(String::new, |bytes| {
+                format!(", up to {bytes} for each key", bytes = counted(bytes, "byte"))
+            });
             (!names.is_empty())
                 .then(|| format!("columns of {who} in the result: {}{width}", names.join(", ")))
         };
         lines.extend(gives(&service, &self.service_gives, self.service_bytes_a_key));
         lines.extend(gives(&client, &self.client_gives, self.client_bytes_a_key));
         if self.min_matches > 0 {
-            lines.push(format!("the number is withheld below {} matching keys", self.min_matches));
+            lines.push(format!("the number is withheld below {}", counted(self.min_matches, "matching key")));
         }
         if let Some(bounds) = &self.bounds {
             lines.push(format!(
@@ -392,15 +396,18 @@ impl Offer {
             );
         }
         let Left { runs_today, rows, aggregates } = self.left;
-        let runs = if runs_today == 1 { "1 run".to_owned() } else { format!("{runs_today} runs") };
+        let runs = counted(runs_today, "run");
         lines.push(match self.publication {
             Some(_) => format!(
-                "left for {client}, including this run: {runs} of this job today; {rows} queries until the tags are \
-                 published again"
+                "left for {client}, including this run: {runs} of this job today; {rows} until the tags are \
+                 published again",
+                rows = counted(rows, "query")
             ),
             None => format!(
-                "left for {client}, including this run: {runs} of this job today; {rows} rows and {aggregates} numbers \
-                 over all common keys in total"
+                "left for {client}, including this run: {runs} of this job today; {rows} and {aggregates} \
+                 over all common keys in total",
+                rows = counted(rows, "row"),
+                aggregates = counted(aggregates, "number")
             ),
         });
         lines.push(self.fits_words(keys));
@@ -424,9 +431,15 @@ impl Offer {
     fn fits_words(&self, keys: u64) -> String {
         let most = self.fitting_keys;
         match self.fits(keys) {
-            true => format!("with {keys} keys this run fits into what is left, as with up to {most}"),
+            true => format!(
+                "with {keys} this run fits into what is left, as with up to {most}",
+                keys = counted(keys, "key")
+            ),
             false => {
-                format!("with {keys} keys this run does NOT fit into what is left; with up to {most} it does")
+                format!(
+                    "with {keys} this run does NOT fit into what is left; with up to {most} it does",
+                    keys = counted(keys, "key")
+                )
             }
         }
     }

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tacit::crypto::fence::fenced;
+use tacit::crypto::text::counted;
 use tacit::data::table::Source;
 use tacit::job::psi::{self, Own, Owned, Reveal, Revealed, owner};
 use tacit::net::{Agreement, Identity, Limits, PublicKey, Session, Stats};
@@ -203,7 +204,7 @@ impl Visit<'_> {
             Message::List => {
                 let count = self.list(session)?;
                 drop(place);
-                self.tell("listed", None, format!("{count} jobs"));
+                self.tell("listed", None, counted(count, "job"));
                 return Ok(());
             }
             _ => return Err(wire::out_of_turn().into()),
@@ -268,7 +269,7 @@ impl Visit<'_> {
             ledger.offer(nothing).map_err(End::Failed)
         })?;
         let own = read(admitted).map_err(|error| rules::fault(&error))?;
-        detail("table read", &self.run, format!("{} keys", own.count()));
+        detail("table read", &self.run, counted(own.count(), "key"));
         let offer = self.offer(ask, admitted, &own)?;
         let accept = self.accepted(session, &offer, &mut said)?;
         let _memory = self.check(admitted, &own, &accept)?;
@@ -302,7 +303,7 @@ impl Visit<'_> {
             _ => return Err(wire::out_of_turn().into()),
         };
         said.add(&bytes);
-        detail("accepted", &self.run, format!("with {} keys", accept.keys));
+        detail("accepted", &self.run, format!("with {}", counted(accept.keys, "key")));
         Ok(accept)
     }
 
@@ -317,7 +318,10 @@ impl Visit<'_> {
         if count < most {
             return Ok(());
         }
-        let what = format!("{count} runs of today ended without your last signature, of {most} that may");
+        let what = format!(
+            "{count} of today ended without your last signature, of {most} that may",
+            count = counted(count, "run")
+        );
         Err(No::new("unsigned_runs_a_day", what))
     }
 
@@ -427,7 +431,10 @@ impl Visit<'_> {
         let (all, one) = self.memory(admitted.job);
         let needed = admitted.run.memory(own.count(), accept.keys);
         let none = || {
-            No::new("memory", format!("a run with {} keys of yours has no room at the moment", accept.keys))
+            No::new(
+                "memory",
+                format!("a run with {} of yours has no room at the moment", counted(accept.keys, "key")),
+            )
         };
         if needed > one {
             return Err(none());
@@ -476,9 +483,10 @@ impl Visit<'_> {
             },
             agreement: &|said| offer.agreement(&job, said),
             words: format!(
-                "{} keys of the client, {} of the service, at most {rows} rows",
-                accept.keys,
-                own.count()
+                "{} of the client, {} of the service, at most {rows}",
+                counted(accept.keys, "key"),
+                own.count(),
+                rows = counted(rows, "row")
             ),
         };
         let mut begun = self.begin(session, &begin, said)?;
@@ -605,9 +613,9 @@ impl Visit<'_> {
                     }
                 };
                 let words = format!(
-                    "{:.3} s, {} bytes sent, {} received; {outcome}",
+                    "{:.3} s, {} sent, {} received; {outcome}",
                     wall.as_secs_f64(),
-                    stats.bytes_sent,
+                    counted(stats.bytes_sent, "byte"),
                     stats.bytes_received
                 );
                 let figures = Figures {
@@ -651,7 +659,7 @@ impl Visit<'_> {
     fn refund(&self, error: Error) -> End {
         match self.house.ledger(|ledger| ledger.refund(&self.run)) {
             Ok(()) => {
-                self.tell("refunded", None, "nothing of the table had left");
+                self.tell("refunded", None, "nothing of the table had been sent");
                 End::Failed(error)
             }
             Err(second) => End::Failed(second),

@@ -227,6 +227,11 @@ impl SenderFile {
         Ok(Zeroizing::new(output.messages().to_vec()))
     }
 
+    /// An error where this key answered another public key.
+    pub fn check_public(&self, public_key: &[u8], context: &[u8]) -> Result<()> {
+        SenderKey::from_bytes(&self.bytes)?.check_public(public_key, context)
+    }
+
     /// The reply to a `question`, as of [`SenderKey::reply`].
     pub fn reply(
         &self,

@@ -30,6 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use subtle::ConstantTimeEq;
+use tacit_crypto::text::counted;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
@@ -80,7 +81,10 @@ pub enum PoolError {
     )]
     Burnt,
     /// Fewer correlations are left than asked for.
-    #[error("the pool is exhausted: {wanted} correlations wanted, {left} left; make a new one on both sides")]
+    #[error(
+        "the pool is exhausted: {} wanted, {left} left; make a new one on both sides",
+        counted(wanted, "correlation")
+    )]
     Exhausted {
         /// Correlations asked for.
         wanted: u64,

@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tacit_crypto::text::counted;
 use tacit_net::Identity;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -55,8 +56,8 @@ pub enum FileError {
     },
     /// The file is shorter or longer than its header says.
     #[error(
-        "the file has {found} bytes instead of {expected}: it was cut or added to; make a new one on both \
-         sides"
+        "the file has {} instead of {expected}: it was cut or added to; make a new one on both sides",
+        counted(found, "byte")
     )]
     Length {
         /// The file's length.

@@ -75,7 +75,7 @@ impl Function {
         let gates = (self.circuit.gates().len() as u64).saturating_mul(rows as u64);
         if gates > ROWS_GATES {
             return fault(format!(
-                "{rows} rows have {gates} gates together, more than {ROWS_GATES}; give fewer rows"
+                "all rows together have {gates} gates, more than {ROWS_GATES}; give fewer rows"
             ));
         }
         Ok(first)

@@ -8,6 +8,7 @@
 
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Shape, Wire, ZERO};
 use std::fmt::Write;
+use tacit_crypto::text::counted;
 
 /// Why a file is no circuit.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -77,12 +78,18 @@ pub fn read(text: &str) -> Result<Circuit> {
     for (line, text) in lines {
         seen += 1;
         if seen > gates {
-            return error(line, format!("more than the {gates} gates that the first line tells"));
+            return error(
+                line,
+                format!("more than the {gates} that the first line tells", gates = counted(gates, "gate")),
+            );
         }
         reader.gate(line, text)?;
     }
     if seen < gates {
-        return error(last_line, format!("the file ends after {seen} of {gates} gates"));
+        return error(
+            last_line,
+            format!("the file ends after {seen} of {gates}", gates = counted(gates, "gate")),
+        );
     }
     reader.finish(last_line)
 }

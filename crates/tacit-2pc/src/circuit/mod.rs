@@ -31,6 +31,7 @@ pub use plain::{PlainMemory, evaluate, evaluate_words};
 pub use plan::{Op, Order, Piece, Place, Plan, Planner, Step, Window};
 pub use program::{Program, ProgramPlan, Repeat, count_ands, iterate};
 
+use tacit_crypto::text::counted;
 use tacit_crypto::transcript::Transcript;
 
 /// The number of a wire.
@@ -163,7 +164,7 @@ pub struct Circuit {
 
 impl core::fmt::Debug for Circuit {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Circuit({:?}, {} gates)", self.shape, self.gates.len())
+        write!(f, "Circuit({:?}, {})", self.shape, counted(self.gates.len(), "gate"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values as text: hex with the most significant digit first, or decimal integers, in and out.
 
 use tacit_crypto::BitVec;
+use tacit_crypto::text::counted;
 use zeroize::Zeroizing;
 
 /// What the bits of a value mean.
@@ -64,7 +65,7 @@ impl Field {
     /// What a value may be, for people: `an unsigned number of 8 bits, 0 to 255`.
     pub fn range(&self) -> String {
         let width = self.width;
-        let bits = if width == 1 { "1 bit".to_owned() } else { format!("{width} bits") };
+        let bits = counted(width, "bit");
         match self.kind {
             Kind::Flag => "a flag, 0 or 1".to_owned(),
             Kind::Unsigned if width <= 64 => {

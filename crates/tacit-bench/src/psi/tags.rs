@@ -13,6 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
 use tacit::crypto::Prg;
+use tacit::crypto::text::counted;
 use tacit::net::{Agreement, Channel};
 use tacit::psi::oprf;
 use tacit::psi::oprf::private::{self, Private};
@@ -70,7 +71,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         name: "psi",
         protocol: oprf::NAME.into(),
         security: Some(Security::Malicious),
-        kind: format!("set in {} tags", args.tags),
+        kind: format!("set in {}", counted(args.tags, "tag")),
         count: args.count,
         more: |_, _| Vec::new(),
     };
@@ -89,7 +90,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
                 let tags = oprf::query(channel, prg, &publication, &digest, &queries, &mut |_| ())?;
                 let matches = oprf::matches(&file.contains(&tags)?);
                 if !matches.iter().copied().eq(0..found as u32) {
-                    return Err(Error::Other(format!("a wrong result: {} matches", matches.len())));
+                    return Err(Error::Other(format!("a wrong result: {}", counted(matches.len(), "match"))));
                 }
             }
         }

@@ -158,7 +158,10 @@ fn hints(spec: &KeySpec, tally: &Tally) -> Vec<String> {
         if of.is_empty() {
             continue;
         }
-        let told: Vec<String> = of.iter().map(|(_, word, rows)| format!("`{word}` ({rows} rows)")).collect();
+        let told: Vec<String> = of
+            .iter()
+            .map(|(_, word, rows)| format!("`{word}` ({rows})", rows = counted(rows, "row")))
+            .collect();
         let list: Vec<String> = of.iter().map(|(_, word, _)| quoted(word)).collect();
         hints.push(format!(
             "in column {} keys look like words for nothing and match as such: {}; --null '{}' leaves them out",
@@ -198,15 +201,17 @@ pub(crate) fn suspicious(matches: u64, own: u64, peer: u64) -> Option<String> {
     }
     if matches == 0 {
         return Some(format!(
-            "no match among {own} keys here and {peer} there: do both sides' columns hold the same? \
-             tacit check shows what ours hold"
+            "no match among your {own} and the peer's {peer}: do both columns hold the same? tacit check shows what \
+             yours holds",
+            own = counted(own, "key")
         ));
     }
     // Over 99 %, in whole numbers.
     (u128::from(matches) * 100 > u128::from(smaller) * 99).then(|| {
         format!(
-            "{matches} of {smaller} keys of the smaller side match, more than 99 %: \
-             did one side get its file from the other?"
+            "{matches} of {smaller} of the smaller side match, more than 99 %: \
+             did one side get its file from the other?",
+            smaller = counted(smaller, "key")
         )
     })
 }
@@ -224,7 +229,11 @@ pub(crate) fn files(paths: &[PathBuf]) -> String {
 pub(crate) fn note_errors(source: &Source, input: &[PathBuf], context: &Context) {
     let cells = source.error_cells();
     if cells > 0 {
-        context.note(&format!("note: {cells} cells of {} hold errors and count as empty", files(input)));
+        context.note(&format!(
+            "note: {cells} of {} with an error, read as empty",
+            files(input),
+            cells = counted(cells, "cell")
+        ));
     }
 }
 

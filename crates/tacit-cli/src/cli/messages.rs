@@ -39,12 +39,16 @@ pub(crate) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8
     Ok(bytes)
 }
 
+fn made_public(path: &Path) -> Result<Output> {
+    Output::create(path)?.for_everyone()
+}
+
 /// Writes files of which either all are there in the end or, if one finds no place, none; no secret replaces
-/// another file.
-pub(crate) fn write_all(secrets: &[(&Path, &[u8])], others: &[(&Path, &[u8])]) -> Result<()> {
+/// another file, and `public` ones can be read by all.
+pub(crate) fn write_all(secrets: &[(&Path, &[u8])], public: &[(&Path, &[u8])]) -> Result<()> {
     let mut outs = Vec::new();
     let secrets = secrets.iter().map(|file| (Output::create_secret(file.0), file));
-    for (out, (path, bytes)) in secrets.chain(others.iter().map(|file| (Output::create(file.0), file))) {
+    for (out, (path, bytes)) in secrets.chain(public.iter().map(|file| (made_public(file.0), file))) {
         let mut out = out?;
         out.reserve(bytes.len() as u64)?;
         out.write_all(bytes).map_err(|e| write_fault(path, e))?;

@@ -1,6 +1,6 @@
 //! Where the rows of a result go: those that match, the others, or all of them with a mark.
 
-use super::output::{Output, name};
+use super::output::{Output, destination};
 use crate::cli::Context;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -223,23 +223,25 @@ impl Put {
             object["output"] = json!(path);
             object["output_rows"] = json!(written.rows);
             emptied += written.emptied;
-            text += &format!("{} of ours written to {}\n", counted(written.rows, "row"), name(path));
+            text += &format!("{} of yours written to {}\n", counted(written.rows, "row"), destination(path));
         }
         if let (Some(path), Some(rows)) = (&args.output_rest, self.rest) {
             object["rest"] = json!(path);
             object["rest_rows"] = json!(rows);
-            text += &format!("{} without a match written to {}\n", counted(rows, "row"), name(path));
+            text += &format!("{} without a match written to {}\n", counted(rows, "row"), destination(path));
         }
         if let (Some(path), Some(written)) = (&args.output_all, self.all) {
             object["all"] = json!(path);
             object["all_rows"] = json!(written.rows);
             emptied += written.emptied;
-            text += &format!("all {} rows written to {}\n", written.rows, name(path));
+            text += &format!("all {} written to {}\n", counted(written.rows, "row"), destination(path));
         }
         object["cells_left_empty"] = json!(emptied);
         if emptied > 0 {
-            text +=
-                &format!("note: {emptied} cells of the peer's do not fit the output and are left empty\n");
+            text += &format!(
+                "note: {emptied} of the peer's too large for the output, left empty\n",
+                emptied = counted(emptied, "cell")
+            );
         }
         text
     }

@@ -107,6 +107,7 @@ fn clock(at: SystemTime) -> String {
 
 fn in_words(time: Duration) -> String {
     match time.as_secs_f64().round() as u64 {
+        0 => "less than 1 s".to_owned(),
         seconds if seconds >= 120 && seconds % 60 == 0 => format!("{} min", seconds / 60),
         seconds => format!("{seconds} s"),
     }
@@ -132,7 +133,9 @@ mod tests {
     fn times_are_told_as_people_do() {
         let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(20_000 * 86_400 + 12 * 3600 + 61);
         assert_eq!(clock(noon), "12:01:01 UTC");
-        for (seconds, words) in [(600, "10 min"), (90, "90 s"), (1, "1 s"), (3601, "3601 s")] {
+        for (seconds, words) in
+            [(600, "10 min"), (90, "90 s"), (1, "1 s"), (0, "less than 1 s"), (3601, "3601 s")]
+        {
             assert_eq!(in_words(Duration::from_secs(seconds)), words);
         }
     }

@@ -8,6 +8,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::net::{PublicKey, PublicKeys, escaped, shown};
 use tacit::{Error, Result};
 use tacit_serve::audit::{self, Chain, Compared, Line, Party, Peer, Record};
@@ -106,7 +107,7 @@ struct ExportArgs {
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
     /// The peer's public key file, with its successors, or a fingerprint
-    #[arg(long, value_name = "KEY", required_unless_present = "peer_name", conflicts_with = "peer_name")]
+    #[arg(long, value_name = "KEY", conflicts_with = "peer_name")]
     peer: Option<PathBuf>,
     /// The name in the peer's certificate
     #[arg(long, value_name = "NAME")]
@@ -324,7 +325,7 @@ impl SignedPeer {
             (_, true) => "; known",
             (_, false) => "; NOT known: no --against-key or --against-name names it",
         };
-        let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
+        let runs = counted(self.runs, "run");
         format!("peer's key {}{called}{certificates}, signed {runs}{known}", self.fingerprint)
     }
 }
@@ -344,7 +345,7 @@ fn export(args: &ExportArgs, context: &Context) -> Result<()> {
         )));
     }
     let digests = text.lines().count() - whole;
-    let mut output = Output::create(&args.output)?;
+    let mut output = Output::create(&args.output)?.for_everyone()?;
     output.write_all(text.as_bytes()).map_err(|e| Error::file(&args.output, "cannot be written", e))?;
     output.commit()?;
     let object = json!({ "name": "export", "output": args.output, "records": whole, "digests": digests });
@@ -417,13 +418,13 @@ fn words(record: &Record) -> String {
         let result = record.of(side, "result");
         let has = if result.is_null() { "no result" } else { "a result" };
         lines.push(format!(
-            "  {}{}, key {}, had {} distinct keys and committed to {has}",
+            "  {}{}, key {}, had {} and committed to {has}",
             party(side),
             record
                 .certificate_of(side)
                 .map_or(String::new(), |name| format!(", certificate {}", shown(name))),
             key(side),
-            record.of(side, "keys")
+            counted(record.of(side, "keys"), "distinct key")
         ));
     }
     lines.extend(revealed(record, &party));

@@ -71,7 +71,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         object["against"] = against;
         object["matches"] = json!(matches);
         object["suspicious"] = json!(warning);
-        text += &format!("{more}{matches} matches\n");
+        text += &format!("{more}{matches}\n", matches = counted(matches, "match"));
         if let Some(warning) = warning {
             text += &format!("suspicious: {warning}\n");
         }
@@ -87,7 +87,7 @@ fn agree(ours: &KeySpec, theirs: &KeySpec) -> Result<()> {
     ];
     for (what, here, there) in settings {
         if here != there {
-            let what = format!("the {what} differ: {there} in the other file, {here} in ours");
+            let what = format!("{what} differ (yours {here}, the other file's {there})");
             return Err(Error::Parameter { name: "against-key", what });
         }
     }
@@ -127,7 +127,11 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         keys::refused_text(spec, keys.tally()),
     );
     if longest.bytes > 0 {
-        text += &format!("longest quoted cell: {} bytes, in the row at line {}", longest.bytes, longest.line);
+        text += &format!(
+            "longest quoted cell: {}, in the row at line {}",
+            counted(longest.bytes, "byte"),
+            longest.line
+        );
         if longest.lines > 0 {
             text += &format!("; most lines in one: {}, at line {}", longest.lines, longest.lines_at);
         }

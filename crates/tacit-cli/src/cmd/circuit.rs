@@ -7,6 +7,7 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 use tacit::crypto::hex;
+use tacit::crypto::text::counted;
 use tacit::job::eval::{self, Job, Options};
 use tacit::net::LinkModel;
 use tacit::plan::{EvalCandidate, Machine};
@@ -106,11 +107,11 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let (function, _) = function.load()?;
             let text = draw::svg(&function).ok_or_else(|| {
                 Error::Usage(format!(
-                    "{} has {} gates and {} input bits, and a picture shows {} at most; take a smaller size, or \
+                    "{} has {} and {}, and a picture shows {} at most; take a smaller size, or \
                      tacit circuit stats",
                     tacit::net::shown(&function.name),
-                    function.circuit.gates().len(),
-                    function.circuit.shape().input_bits(),
+                    counted(function.circuit.gates().len(), "gate"),
+                    counted(function.circuit.shape().input_bits(), "input bit"),
                     draw::DRAWN_GATES
                 ))
             })?;
@@ -131,7 +132,7 @@ fn give(function: &Function, text: &str, output: Option<PathBuf>, context: &Cont
     file.write_all(text.as_bytes()).map_err(|e| write_fault(&path, e))?;
     file.commit()?;
     object["output"] = json!(path);
-    context.result(&object, &format!("{} bytes written to {}", text.len(), name(&path)))
+    context.result(&object, &format!("{} written to {}", counted(text.len(), "byte"), name(&path)))
 }
 
 fn stats(function: &Function, source: Option<[u8; 32]>, context: &Context) -> Result<()> {
@@ -150,7 +151,10 @@ fn stats(function: &Function, source: Option<[u8; 32]>, context: &Context) -> Re
             };
             let (bytes, time) = (garbler_bytes + evaluator_bytes, candidate.time.as_secs_f64());
             let security = tacit::security_name(security);
-            lines.push(format!("{security}, link {link}: {bytes} bytes, about {time:.3} s"));
+            lines.push(format!(
+                "{security}, link {link}: {bytes}, about {time:.3} s",
+                bytes = counted(bytes, "byte")
+            ));
             costs.push(json!({
                 "security": security,
                 "protocol": candidate.protocol,
@@ -182,15 +186,15 @@ fn stats(function: &Function, source: Option<[u8; 32]>, context: &Context) -> Re
     let (ours, theirs) = shape.inputs.split_at(function.garbler.len());
     let source = source.map(|digest| format!("\nprogram {}", hex(&digest))).unwrap_or_default();
     let text = format!(
-        "{} gates: {} AND, {} XOR, {} INV; AND depth {}, depth {}, at most {} AND gates at one depth\n\
+        "{}: {} AND, {} XOR, {} INV; AND depth {}, depth {}, at most {} at one depth\n\
          bits: garbler {}; evaluator {}; outputs {}\ncircuit {digest}{source}\n{}",
-        gates.gates,
+        counted(gates.gates, "gate"),
         gates.and,
         gates.xor,
         gates.inv,
         gates.and_depth,
         gates.depth,
-        gates.width,
+        counted(gates.width, "AND gate"),
         widths(ours),
         widths(theirs),
         widths(&shape.outputs),

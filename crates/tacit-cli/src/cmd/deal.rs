@@ -2,11 +2,12 @@
 
 use crate::cli::Context;
 use crate::cli::messages::{CodeArg, read_from, write_all};
-use crate::cli::output::Output;
+use crate::cli::output::{Output, destination};
 use crate::cli::share::Share;
 use serde_json::json;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Prg};
 use tacit::job::ot::{self as job, Role, Sink, Source};
 use tacit::ot::{Kind, Sent};
@@ -67,10 +68,10 @@ pub(super) fn deal(args: &DealArgs, context: &Context) -> Result<()> {
         "receiver": args.receiver,
     });
     let text = format!(
-        "{} goes to the sender and {} to the receiver of {} correlated OTs, each over a channel that keeps it secret",
+        "{} goes to the sender and {} to the receiver of {}, each over a channel that keeps it secret",
         args.sender.display(),
         args.receiver.display(),
-        args.count
+        counted(args.count, "correlated OT")
     );
     context.result(&object, &text)
 }
@@ -120,7 +121,11 @@ impl Seed {
         }
         let holds = seed.params().count as u64;
         if wanted > holds {
-            let what = format!("{}: holds {holds} correlations, not {wanted}", file.display());
+            let what = format!(
+                "{}: holds {holds}, not {wanted}",
+                file.display(),
+                holds = counted(holds, "correlation")
+            );
             return Err(Error::Input(what));
         }
         Ok(seed)
@@ -162,5 +167,12 @@ pub(super) fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
     seed.mark.used()?;
     out.commit()?;
     let object = json!({ "name": "ot expand", "count": count, "code": code, "out": args.out });
-    context.result(&object, &format!("{count} correlated OTs; our share is in {}", args.out.display()))
+    context.result(
+        &object,
+        &format!(
+            "{count}; your share is in {}",
+            destination(&args.out),
+            count = counted(count, "correlated OT")
+        ),
+    )
 }

@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use tacit::crypto::text::counted;
 use tacit::data::csv::{Options, Source};
 use tacit::data::generate::{Settings, Side, write_table};
 use tacit::data::records::{Element, KeySet, KeySpec, Normalisation, plain_join};
@@ -53,9 +54,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     for (party, side) in PARTIES.iter().zip([Side::Shop, Side::Insurer]) {
         let rows = generate(&dir.join(party.input), &settings, side)?;
         context.note(&format!(
-            "{}: {rows} generated rows (seed {})",
+            "{}: {rows} (seed {})",
             name(&dir.join(party.input)),
-            args.seed
+            args.seed,
+            rows = counted(rows, "generated row")
         ));
         keygen(&dir.join(party.key))?;
     }
@@ -281,8 +283,8 @@ fn check(dir: &Path, common: usize) -> Result<usize> {
         joined.iter().filter_map(|at| inputs[0].elements().get(*at as usize)).collect();
     if expected.len() != common {
         return Err(Error::Other(format!(
-            "the plain join finds {} matches, {common} were generated",
-            expected.len()
+            "the plain join finds {}, {common} were generated",
+            counted(expected.len(), "match")
         )));
     }
     for party in &PARTIES {
@@ -302,7 +304,8 @@ fn same(output: &str, written: &KeySet, expected: &HashSet<&Element>) -> Result<
     if found == *expected {
         return Ok(());
     }
-    let what = format!("{output}: {} matches where the plain join has {}", found.len(), expected.len());
+    let what =
+        format!("{output}: {} where the plain join has {}", counted(found.len(), "match"), expected.len());
     Err(Error::Other(what))
 }
 
@@ -313,17 +316,20 @@ fn report(
     wall: Duration,
     service: &service::Outcome,
 ) -> Result<()> {
-    let mut text = format!("{matches} matches on both sides, the same as a plain join of the two files\n");
+    let mut text = format!(
+        "{matches} on both sides, the same as a plain join of the two files\n",
+        matches = counted(matches, "match")
+    );
     for (party, result) in PARTIES.iter().zip(results) {
         text += &format!(
-            "{:<8} {} rows, {} keys; {:.2} s, {} bytes sent, {} received, {} rounds\n",
+            "{:<8} {}, {}; {:.2} s, {} sent, {} received, {}\n",
             party.name,
-            result["own_rows"],
-            result["own_keys"],
+            counted(&result["own_rows"], "row"),
+            counted(&result["own_keys"], "key"),
             result["wall_ms"].as_f64().unwrap_or_default() / 1e3,
-            result["bytes_sent"],
+            counted(&result["bytes_sent"], "byte"),
             result["bytes_received"],
-            result["rounds"],
+            counted(&result["rounds"], "round"),
         );
     }
     text += &format!(

@@ -5,6 +5,7 @@ use crate::cli::peer::{PeerArgs, Security};
 use serde_json::{Map, Value, json};
 use tacit::Result;
 use tacit::crypto::simd;
+use tacit::crypto::text::counted;
 use tacit::link::measure_link;
 use tacit::net::Agreement;
 
@@ -49,7 +50,7 @@ fn machine(context: &Context) -> Result<()> {
     });
     let list = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(" ") };
     let mut text = format!("tacit {} ({})\n", env!("CARGO_PKG_VERSION"), crate::cmd::COMMIT);
-    text += &format!("processor   {} ({threads} threads)\n", cpu_name());
+    text += &format!("processor   {} ({threads})\n", cpu_name(), threads = counted(threads, "thread"));
     text += &format!("features    {}\n", list(names(&have)));
     text += &format!("missing     {}\n", list(names(&lack)));
     text += &format!(

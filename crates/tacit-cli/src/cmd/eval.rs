@@ -11,7 +11,7 @@ pub(crate) mod total;
 
 use crate::cli::Context;
 use crate::cli::keys::{Columns, column_list, typed_list};
-use crate::cli::output::{Output, name};
+use crate::cli::output::{Output, destination};
 use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cli::table::Written;
 use form::Form;
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::catalogue::{self, AUTHENTICATED, FunctionEntry, WMK17, computations, fields_in_words, functions};
 use tacit::crypto::BitVec;
+use tacit::crypto::text::counted;
 use tacit::job::eval::layout::Inputs;
 use tacit::job::eval::{self, Evaluated, Job, Options, memory};
 use tacit::net::Stats;
@@ -396,19 +397,23 @@ fn report(
         |format| outputs.map(|rows| rows.iter().map(|row| form.written(row, format)).collect::<Vec<_>>());
     let other_learns = learned(args.security, subject.learns);
     context.note(&format!(
-        "{} by {protocol} ({}{}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds; \
+        "{} by {protocol} ({}{}) in {:.3} s with connecting and setup; {} sent, {} received, {}; \
          the other side learned {other_learns}",
         tacit::net::shown(subject.function),
         security_name(args.security.into()),
         why.as_ref().map_or_else(String::new, |why| format!(", {why}")),
         wall.as_secs_f64(),
-        stats.bytes_sent,
+        counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
-        stats.rounds,
+        counted(stats.rounds, "round"),
     ));
     let flags: Vec<(&str, usize)> = outputs.into_iter().flat_map(|rows| form.flags(rows)).collect();
     for (flag, set) in flags.iter().filter(|(_, set)| *set > 0) {
-        let of = if args.batch { format!(" in {set} of {rows} rows") } else { String::new() };
+        let of = if args.batch {
+            format!(" in {set} of {rows}", rows = counted(rows, "row"))
+        } else {
+            String::new()
+        };
         context.note(&format!("note: {flag}{of}: the result there is not the true one"));
     }
     // Of a batch a list, else the one row.
@@ -443,7 +448,7 @@ fn report(
         object["outputs"] = json!(null);
         object["decimals"] = json!(null);
         object["output"] = json!(path);
-        text = format!("{rows} rows written to {}", name(path));
+        text = format!("{rows} written to {}", destination(path), rows = counted(rows, "row"));
     }
     context.result(&object, &text)
 }
@@ -497,8 +502,9 @@ fn list(context: &Context) -> Result<()> {
             "and": and,
         });
         let text = format!(
-            "{name:14} {about}{sizes}\n{:14} garbler: {garbler}; evaluator: {evaluator}; out: {outputs}; {and} AND gates",
-            ""
+            "{name:14} {about}{sizes}\n{:14} garbler: {garbler}; evaluator: {evaluator}; out: {outputs}; {and}",
+            "",
+            and = counted(and, "AND gate")
         );
         context.result(&object, &text)?;
     }

@@ -4,6 +4,7 @@ use crate::cli::Context;
 use serde_json::json;
 use std::path::PathBuf;
 use tacit::Result;
+use tacit::crypto::text::counted;
 use tacit::net::PublicKeys;
 
 const AFTER: &str = "\
@@ -27,7 +28,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let mut text = fingerprint;
     if let Some(words) = keys.words() {
         object["chain"] = keys.all().iter().map(|(key, _)| json!(key.fingerprint())).collect();
-        text += &format!("\nof {} keys that followed each other: {words}", keys.all().len());
+        text += &format!("\nof {} that followed each other: {words}", counted(keys.all().len(), "key"));
     }
     context.result(&object, &text)
 }

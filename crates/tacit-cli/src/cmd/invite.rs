@@ -86,7 +86,7 @@ pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
         (None, listen) => {
             let port =
                 listen.as_deref().and_then(|listen| listen.rsplit_once(':')).map_or("PORT", |(_, port)| port);
-            format!("--connect THIS-HOST:{port}")
+            format!("--connect HOST:{port}\nHOST: the address of this machine")
         }
     };
     let minutes = counted(args.common.minutes, "minute");
@@ -94,7 +94,7 @@ pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
     let introduced = invite::invite(&place, &identity, &args.common.comment, &patience, |code| {
         let text = code.text();
         let words = format!(
-            "code {code}\ntell it to your partner, who types within {minutes}:\n  tacit join {code} {how}",
+            "code {code}\ngive it to your partner, who has {minutes} to run:\n  tacit join {code} {how}",
             code = text.as_str()
         );
         shown = context.result(&json!({ "name": "invitation", "code": text.as_str() }), &words);

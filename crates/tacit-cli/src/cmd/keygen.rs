@@ -5,6 +5,7 @@ use crate::cli::output::{name, sync_folder};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::Result;
+use tacit::crypto::text::counted;
 use tacit::net::{Identity, PublicKey, name_successor};
 
 const AFTER: &str = "\
@@ -61,10 +62,10 @@ fn succeed(args: &Args, old: &Path, context: &Context) -> Result<()> {
     });
     let text = format!(
         "{} is the private key: keep it\n{} names the new key: give it to the peer, in the old file's place\n\
-         the old key is accepted for {} more days; then take it away\nfingerprint {}",
+         the old key is accepted for {}; then take it away\nfingerprint {}",
         name(&args.out),
         name(&named_in),
-        args.overlap,
+        counted(args.overlap, "more day"),
         key.fingerprint()
     );
     context.result(&object, &text)

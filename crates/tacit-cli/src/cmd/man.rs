@@ -7,6 +7,7 @@ use clap_mangen::Man;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::{Error, Result};
 
 const AFTER: &str = "\
@@ -45,7 +46,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         out.commit()?;
     }
     let object = json!({ "name": "man", "folder": folder, "pages": pages.len() });
-    context.result(&object, &format!("{} pages written to {}", pages.len(), name(&folder)))
+    context.result(&object, &format!("{} written to {}", counted(pages.len(), "page"), name(&folder)))
 }
 
 /// The pages of the command called `title` and of every subcommand below it.

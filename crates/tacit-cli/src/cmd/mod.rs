@@ -83,7 +83,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
     match &command {
         Command::Serve(_) => {}
-        Command::Relay(_) => tacit_console::fault::end_on_signals("stopped"),
+        Command::Relay(_) => tacit_console::fault::stop_on_signals("relay: stopped"),
         _ => tacit_console::fault::end_on_signals(
             "interrupted; nothing was written; run the command again on both sides",
         ),

@@ -2,17 +2,20 @@
 
 use crate::cli::Context;
 use crate::cli::messages::{CodeArg, read_from, write_all};
-use crate::cli::output::{Output, open as open_file, write_fault};
+use crate::cli::output::{Output, destination, name, open as open_file, write_fault};
 use crate::cli::peer::Security;
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{self, Array, Element, Writer};
 use tacit::job::nisc::{self, Job, Params, Parties};
 use tacit::net::{Identity, PublicKey, PublicKeys};
 use tacit::{Error, Result};
+use tacit_ot::silent::nisc::Kind;
 use tacit_ot::silent::signed::{self, Whose};
 use tacit_store::nisc::{Pending, ReceiverFile, SenderFile};
 use zeroize::Zeroizing;
@@ -103,26 +106,48 @@ impl Trusted {
 }
 
 impl Known {
-    /// The other side's message in this file.
-    fn read(&self, path: &Path) -> Result<Signed> {
-        signed_by(path, self.0.as_deref().map_or(Whose::Anybody, Whose::Peer))
+    /// The other side's message of this kind in this file.
+    fn read(&self, path: &Path, kind: Kind) -> Result<Signed> {
+        signed_by(path, kind, self.0.as_deref().map_or(Whose::Anybody, Whose::Peer))
     }
 }
 
-fn signed_by(path: &Path, whose: Whose<'_>) -> Result<Signed> {
+fn signed_by(path: &Path, kind: Kind, whose: Whose<'_>) -> Result<Signed> {
     let bytes = read(path)?;
+    is_kind(path, &bytes, kind)?;
     let remedy =
         if matches!(whose, Whose::Peer(_)) { "; see --peer, and --identity of its author" } else { "" };
-    let (message, author) =
-        signed::open(&bytes, whose).map_err(|e| Error::Peer(format!("{}: {e}{remedy}", path.display())))?;
+    let (message, author) = signed::open(&bytes, whose)
+        .map_err(|e| Error::Peer(format!("{}: {}{remedy}", name(path), what(&e))))?;
     Ok(Signed { message: Zeroizing::new(message.to_vec()), author })
+}
+
+/// An error where the file holds something else than what it is given as.
+fn is_kind(path: &Path, bytes: &[u8], wanted: Kind) -> Result<()> {
+    let Ok((message, _)) = signed::open(bytes, Whose::Anybody) else { return Ok(()) };
+    let found = match Kind::of(message) {
+        Some(kind) if kind == wanted => return Ok(()),
+        Some(kind) => format!("this is {kind}"),
+        None => "this is no file of tacit nisc".to_owned(),
+    };
+    let fault = format!("{}: {found}; give {wanted}", name(path));
+    let is_own = matches!(wanted, Kind::ReceiverKey | Kind::SenderKey);
+    Err(if is_own { Error::Input(fault) } else { Error::Peer(fault) })
+}
+
+/// What a fault says of a message, without the protocol's name.
+fn what(fault: &tacit_ot::Error) -> String {
+    match fault {
+        tacit_ot::Error::Malformed { what, .. } => (*what).to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// The message in `path`, of which `of` says who must have signed it too, if anybody has.
 fn signed_alike(path: &Path, read: Signed, of: &Signed) -> Result<Zeroizing<Vec<u8>>> {
     if read.author != of.author {
         let fault = "another key has signed it than the answer, or none; ask the sender for both again";
-        return Err(Error::Peer(format!("{}: {fault}", path.display())));
+        return Err(Error::Peer(format!("{}: {fault}", name(path))));
     }
     Ok(read.message)
 }
@@ -176,7 +201,7 @@ enum Step {
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
         /// The receiver gives the sender's answer
-        #[arg(long, value_name = "FILE", required_unless_present = "public")]
+        #[arg(long, value_name = "FILE")]
         answer: Option<PathBuf>,
         /// The sender gives the receiver's public key
         #[arg(long, value_name = "FILE", conflicts_with = "answer")]
@@ -256,7 +281,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         }
         Step::Answer { public, key, out, author, trusted } => {
             let known = trusted.load(author.beside(&key))?;
-            answer(&known.read(&public)?, &key, &out, &author.load()?)?
+            answer(&known.read(&public, Kind::PublicKey)?, [&public, &key, &out], &author.load()?)?
         }
         Step::Expand { key, answer, public, out, trusted } => {
             expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted.load(&key)?)?
@@ -264,20 +289,23 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author.load()?)?,
         Step::Reply { key, public, question, messages, out, author, trusted } => {
             let known = trusted.load(author.beside(&key))?;
-            let (public, asked) = (known.read(&public)?, known.read(&question)?);
+            let paths = [&key, &public, &question].map(PathBuf::as_path);
+            let public = known.read(&public, Kind::PublicKey)?;
+            let asked = known.read(&question, Kind::Question)?;
             // A stranger's question would spend the key. The peer's own keys may follow each other.
             if known.0.is_none() && public.author.is_some() && asked.author != public.author {
                 let fault = "another key has signed it than the receiver's public key, or none; ask the receiver for both";
-                return Err(Error::Peer(format!("{}: {fault}", question.display())));
+                return Err(Error::Peer(format!("{}: {fault}", name(&question))));
             }
-            reply(&key, [&public.message, &asked.message], &messages, &out, &author.load()?)?
+            self::reply(paths, [&public.message, &asked.message], &messages, &out, &author.load()?)?
         }
         Step::Open { key, choices, answer, question, reply, out, trusted } => {
             let known = trusted.load(&key)?;
-            let answer = known.read(&answer)?;
-            let reply = signed_alike(&reply, known.read(&reply)?, &answer)?;
-            let question = signed_by(&question, Whose::Anybody)?.message;
-            open(&key, &choices, &answer, &question, &reply, &out)?
+            let paths = [&key, &answer, &question, &reply].map(PathBuf::as_path);
+            let answer = known.read(&answer, Kind::Answer)?;
+            let reply = signed_alike(&reply, known.read(&reply, Kind::Reply)?, &answer)?;
+            let question = signed_by(&question, Kind::Question, Whose::Anybody)?.message;
+            open(paths, &choices, &answer, [&question, &reply], &out)?
         }
     };
     context.result(&object, &text)
@@ -291,7 +319,7 @@ fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
 
 fn keygen(job: Job, out: &Path, author: &Signer) -> Result<Told> {
     let count = job.params.count;
-    crate::cmd::check_memory(&format!("{count} OTs"), job.memory(), "make them under several keys")?;
+    crate::cmd::check_memory(&counted(count, "OT"), job.memory(), "make them under several keys")?;
     let public_path = out.with_extension("pub");
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
@@ -300,10 +328,11 @@ fn keygen(job: Job, out: &Path, author: &Signer) -> Result<Told> {
     write_all(&[(out, &key.to_bytes())], &[(&public_path, &author.sign(&public)?)])?;
     let learns = job.sender_learns();
     let text = format!(
-        "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders\n\
+        "{} is the secret key: keep it\n{} is the public key for {count} with any number of senders\n\
          a sender learns {learns}",
-        out.display(),
-        public_path.display()
+        name(out),
+        name(&public_path),
+        count = counted(count, "OT")
     );
     let (mut object, text) = told("keygen", count, out, text);
     object["senders_learn"] = json!(learns);
@@ -311,11 +340,12 @@ fn keygen(job: Job, out: &Path, author: &Signer) -> Result<Told> {
     Ok((object, text))
 }
 
-fn answer(public: &Signed, key: &Path, out: &Path, author: &Signer) -> Result<Told> {
+fn answer(public: &Signed, [path, key, out]: [&Path; 3], author: &Signer) -> Result<Told> {
     let parties = Parties { sender: author.name(), receiver: public.author };
-    let (secret, answer) = nisc::answer(&public.message, &parties, &mut Prg::from_os())?;
+    let (secret, answer) =
+        nisc::answer(&public.message, &parties, &mut Prg::from_os()).map_err(|e| of_answered(path, e))?;
     write_all(&[(key, &secret.to_bytes())], &[(out, &author.sign(&answer)?)])?;
-    let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
+    let text = format!("{} goes to the receiver; keep {} secret", destination(out), name(key));
     Ok(told("answer", secret.params().count, out, text))
 }
 
@@ -329,17 +359,19 @@ fn expand(
     let blocks = |name, n| Array::new(name, Element::U64, &[n, 2]);
     let mut arrays: Vec<(Array, Zeroizing<Vec<u8>>)> = Vec::new();
     let count = if let Some(answer) = answer {
-        let answer = known.read(answer)?;
+        let path = answer;
+        let answer = known.read(path, Kind::Answer)?;
         let output =
-            receiver(key)?.expand_out(&answer.message, answer.author).map_err(|e| of_answer(key, e))?;
+            receiver(key)?.expand_out(&answer.message, answer.author).map_err(|e| of_answer(key, path, e))?;
         let n = output.messages().len() as u64;
         let bits = Zeroizing::new(output.choices().iter().map(u8::from).collect());
         arrays.push((Array::new("u", Element::U8, &[n]), bits));
         arrays.push((blocks("m", n), Zeroizing::new(Block::as_bytes(output.messages()).to_vec())));
         n
     } else {
-        let public = known.read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
-        let messages = sender(key)?.expand(&public.message, b"").map_err(|e| of_file(key, e))?;
+        let path = public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?;
+        let public = known.read(path, Kind::PublicKey)?;
+        let messages = sender(key)?.expand(&public.message, b"").map_err(|e| of_file(key, path, e))?;
         let n = messages.len() as u64;
         for (i, name) in ["m0", "m1"].into_iter().enumerate() {
             let bytes = messages.iter().flat_map(|pair| pair[i].to_bytes()).collect();
@@ -356,104 +388,147 @@ fn expand(
         writer.append(i, bytes).map_err(fault)?;
     }
     writer.finish().map_err(fault)?.commit()?;
-    Ok(told("expand", count as usize, out, format!("{count} random OTs; our share is in {}", out.display())))
+    Ok(told(
+        "expand",
+        count as usize,
+        out,
+        format!("{}; your share is in {}", counted(count, "random OT"), destination(out)),
+    ))
 }
 
 fn ask(key: &Path, choices: &Path, out: &Path, author: &Signer) -> Result<Told> {
     let secret = receiver(key)?;
     let choices = read_choices(choices, secret.key().params().count)?;
-    let question = secret.ask(&choices).map_err(|e| of_file(key, e))?;
+    let question = secret.ask(&choices).map_err(|e| of_file(key, key, e))?;
     write_once(out, question, author, key)?;
-    Ok(told("ask", choices.len(), out, format!("{} goes to the senders", out.display())))
+    Ok(told("ask", choices.len(), out, format!("the question in {} goes to the senders", destination(out))))
 }
 
 fn reply(
-    key: &Path,
+    [key, public_path, question_path]: [&Path; 3],
     [public, question]: [&[u8]; 2],
     messages: &Path,
     out: &Path,
     author: &Signer,
 ) -> Result<Told> {
-    let secret = sender(key)?;
-    let messages = read_messages(messages)?;
-    let reply = secret.reply(public, b"", question, &messages).map_err(|e| of_file(key, e))?;
+    let (secret, path) = (sender(key)?, messages);
+    let (messages, count) = (read_messages(path)?, secret.params().count);
+    if messages.len() != count {
+        let found = counted(messages.len(), "message pair");
+        return Err(named(path, &format!("holds {found}; the key is for {count}")));
+    }
+    secret.check_public(public, b"").map_err(|e| of_file(key, public_path, e))?;
+    let reply = secret.reply(public, b"", question, &messages).map_err(|e| of_file(key, question_path, e))?;
     write_once(out, reply, author, key)?;
-    Ok(told("reply", messages.len(), out, format!("{} goes to the receiver", out.display())))
+    Ok(told("reply", messages.len(), out, format!("the reply in {} goes to the receiver", destination(out))))
 }
 
 fn open(
-    key: &Path,
+    [key, answer_path, question_path, reply_path]: [&Path; 4],
     choices: &Path,
     answer: &Signed,
-    question: &[u8],
-    reply: &[u8],
+    [question, reply]: [&[u8]; 2],
     out: &Path,
 ) -> Result<Told> {
     let path = choices;
     let secret = receiver(key)?;
     let choices = read_choices(path, secret.key().params().count)?;
-    if secret.key().asked(question)? != choices {
+    if secret.key().asked(question).map_err(|e| of_file(key, question_path, e))? != choices {
         return Err(named(path, &"the question asks for other choices; give the file that it was made of"));
     }
-    let asked = secret.receive(&answer.message, answer.author, question).map_err(|e| of_answer(key, e))?;
-    let messages = nisc::open(&asked, &choices, reply)?;
+    let asked = secret
+        .receive(&answer.message, answer.author, question)
+        .map_err(|e| of_answer(key, answer_path, e))?;
+    let messages = nisc::open(&asked, &choices, reply).map_err(|e| of_answered(reply_path, e))?;
     let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
     for message in messages.iter() {
         text.push_str(&message.to_hex());
         text.push('\n');
     }
-    write_all(&[], &[(out, text.as_bytes())])?;
-    Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
+    let mut file = Output::create(out)?;
+    file.reserve(text.len() as u64)?;
+    file.write_all(text.as_bytes()).map_err(|e| write_fault(out, e))?;
+    file.commit()?;
+    Ok(told(
+        "open",
+        messages.len(),
+        out,
+        format!("{} in {}", counted(messages.len(), "message"), destination(out)),
+    ))
 }
 
 /// Writes the one message for which `key` serves, which is marked before the message can leave: what goes to a
 /// stream is held until then.
 fn write_once(out: &Path, message: Pending<'_>, author: &Signer, key: &Path) -> Result<()> {
-    let mut file = Output::create_archive(out)?;
+    let mut file = Output::create_archive(out)?.for_everyone()?;
     file.write_all(&author.sign(message.message())?).map_err(|e| write_fault(out, e))?;
     file.settle()?;
-    message.release().map_err(|e| of_file(key, e))?;
+    message.release().map_err(|e| of_file(key, key, e))?;
     file.commit()
 }
 
 /// A fault of a sender's answer. One that fails its check has spent the key, on the disk, before a word is said.
-fn of_answer(key: &Path, fault: tacit_ot::Error) -> Error {
+fn of_answer(key: &Path, answer: &Path, fault: tacit_ot::Error) -> Error {
     match fault {
         tacit_ot::Error::Cheated { .. } => Error::Peer(format!(
             "{fault}; {} is wiped, as that tells the sender bits of it: make a new key with tacit nisc keygen, \
              and ask its senders anew",
-            key.display()
+            name(key)
         )),
-        other => of_file(key, other),
+        other => of_file(key, answer, other),
     }
 }
 
-/// A fault of a key's file names the file.
-fn of_file(key: &Path, fault: tacit_ot::Error) -> Error {
+/// A fault of a key's file names the file, and one of the message in `path` that one.
+fn of_file(key: &Path, path: &Path, fault: tacit_ot::Error) -> Error {
     match fault {
         tacit_ot::Error::Store(fault) => named(key, &fault),
-        other => other.into(),
+        other => of_answered(path, other.into()),
+    }
+}
+
+/// A fault of the message in `path`, by its name.
+fn of_answered(path: &Path, fault: Error) -> Error {
+    match fault {
+        Error::Ot(fault @ (tacit_ot::Error::Malformed { .. } | tacit_ot::Error::Cheated { .. })) => {
+            Error::Peer(format!("{}: {}", name(path), what(&fault)))
+        }
+        other => other,
     }
 }
 
 fn named(path: &Path, fault: &dyn Display) -> Error {
-    Error::Input(format!("{}: {fault}", path.display()))
+    Error::Input(format!("{}: {fault}", name(path)))
 }
 
 fn receiver(path: &Path) -> Result<ReceiverFile> {
-    ReceiverFile::open(path, b"").map_err(|e| named(path, &e))
+    ReceiverFile::open(path, b"").map_err(|e| of_key(path, &e, Kind::ReceiverKey))
 }
 
 fn sender(path: &Path) -> Result<SenderFile> {
-    SenderFile::open(path).map_err(|e| named(path, &e))
+    SenderFile::open(path).map_err(|e| of_key(path, &e, Kind::SenderKey))
 }
 
+/// Why a key's file cannot be used: first of all, that it is another file.
+fn of_key(path: &Path, fault: &tacit_ot::Error, wanted: Kind) -> Error {
+    let other = read(path).ok().and_then(|bytes| is_kind(path, &bytes, wanted).err());
+    other.unwrap_or_else(|| named(path, &what(fault)))
+}
+
+/// All of the file, or with `-` of standard input, which can be read once.
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
-    read_from(path, open_file(path)?)
+    static IS_READ: AtomicBool = AtomicBool::new(false);
+    if path != Path::new("-") {
+        return read_from(path, open_file(path)?);
+    }
+    if IS_READ.swap(true, Ordering::Relaxed) {
+        return Err(Error::Usage("standard input can be only one of the files; name the others".into()));
+    }
+    read_from(Path::new("standard input"), std::io::stdin().lock())
 }
 
 fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
-    let refuse = |what: String| Error::Input(format!("{}: {what}", path.display()));
+    let refuse = |what: String| named(path, &what);
     let bytes = read(path)?;
     let mut bools = Zeroizing::new(Vec::with_capacity(count));
     for byte in bytes.iter().filter(|byte| !byte.is_ascii_whitespace()) {
@@ -464,16 +539,19 @@ fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
         }
     }
     if bools.len() != count {
-        return Err(refuse(format!("holds {} choices; the key is for {count} OTs", bools.len())));
+        return Err(refuse(format!(
+            "holds {}; the key is for {count}",
+            counted(bools.len(), "choice"),
+            count = counted(count, "OT")
+        )));
     }
     Ok(BitVec::from_bools(&bools))
 }
 
 fn read_messages(path: &Path) -> Result<Zeroizing<Vec<[Block; 2]>>> {
     let bytes = read(path)?;
-    let refuse = |line: usize| {
-        Error::Input(format!("{}: line {line}: two messages of 32 hex digits belong there", path.display()))
-    };
+    let refuse =
+        |line: usize| named(path, &format!("line {line}: must be two messages of 32 hex digits each"));
     let text = std::str::from_utf8(&bytes).map_err(|_| refuse(1))?;
     let mut messages = Zeroizing::new(Vec::new());
     for (i, line) in text.lines().enumerate() {

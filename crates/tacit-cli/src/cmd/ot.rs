@@ -1,13 +1,14 @@
 //! `tacit ot`: n oblivious transfers between two processes, and on request each side's share in a file.
 
 use crate::cli::Context;
-use crate::cli::output::{Output, name};
+use crate::cli::output::{Output, destination};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::share::Share;
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
 use serde_json::json;
 use std::path::PathBuf;
+use tacit::crypto::text::counted;
 use tacit::job::Ran;
 use tacit::job::ot::{self as job, Job, Source};
 use tacit::plan::{Choice, Machine, Request};
@@ -168,7 +169,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             job
         }
     };
-    let what = format!("making {count} OTs by {}", job.transfers.pick.protocol.name);
+    let what =
+        format!("making {count} by {}", job.transfers.pick.protocol.name, count = counted(count, "OT"));
     crate::cmd::check_memory(&what, job.memory(threads), "use fewer threads, or make them in several runs")?;
 
     let progress = context.progress("OT", count, "OT");
@@ -199,14 +201,14 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         "out": args.out,
     });
     let text = format!(
-        "{count} {kind} by {protocol} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} bytes sent, {} received, \
-         {} rounds{}; the other side learned {other_learns}",
+        "{count} {kind} by {protocol} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} sent, {} received, \
+         {}{}; the other side learned {other_learns}",
         security_name(security),
         wall.as_secs_f64(),
-        stats.bytes_sent,
+        counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
-        stats.rounds,
-        args.out.as_ref().map_or_else(String::new, |out| format!("; our share is in {}", name(out))),
+        counted(stats.rounds, "round"),
+        args.out.as_ref().map_or_else(String::new, |out| format!("; your share is in {}", destination(out))),
     );
     context.result(&object, &text)
 }

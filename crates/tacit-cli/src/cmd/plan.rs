@@ -4,6 +4,7 @@ use crate::cli::Context;
 use crate::cli::peer::Security;
 use clap::Subcommand;
 use serde_json::json;
+use tacit::crypto::text::counted;
 use tacit::net::LinkModel;
 use tacit::plan::cluster::{self, Clusters};
 use tacit::plan::{Link, Machine};
@@ -90,7 +91,12 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         "price": price,
     });
     let mut lines = vec![
-        format!("{} keys a side in {} buckets of {} places", clusters.keys, bill.buckets, bill.places),
+        format!(
+            "{} a side in {} of {}",
+            counted(clusters.keys, "key"),
+            counted(bill.buckets, "bucket"),
+            counted(bill.places, "place")
+        ),
         format!(
             "time       {:>12.0} s: engine {:.0}, then the most of computing {:.0}, gateway {:.0} and link {:.0}",
             bill.seconds, bill.engine_seconds, bill.computing_seconds, bill.relay_seconds, bill.link_seconds

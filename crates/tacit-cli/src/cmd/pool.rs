@@ -7,6 +7,7 @@ use crate::cli::peer::{PeerArgs, Security};
 use clap::Subcommand;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
 use tacit::job::Ran;
 use tacit::job::pool::Job;
 use tacit::net::Identity;
@@ -190,10 +191,10 @@ fn show(args: &InfoArgs, pool: &Pool, context: &Context) -> Result<()> {
         "left": pool.left(),
     });
     let text = format!(
-        "pool {}: the {}'s half of {} correlations ({}), {} used, {} left",
+        "pool {}: the {}'s half of {} ({}), {} used, {} left",
         header.short_id(),
         header.role.name(),
-        header.count,
+        counted(header.count, "correlation"),
         security_name(header.security),
         pool.position(),
         pool.left()
@@ -241,10 +242,10 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         "other_side_learned": job.learns(),
     });
     let text = format!(
-        "pool {} of {} correlations by {} in {:.3} s; the {role}'s half is in {}\n\
+        "pool {} of {} by {} in {:.3} s; the {role}'s half is in {}\n\
          the other side learned {}",
         header.short_id(),
-        header.count,
+        counted(header.count, "correlation"),
         protocol.name,
         wall.as_secs_f64(),
         args.file.display(),

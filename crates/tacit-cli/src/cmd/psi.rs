@@ -289,7 +289,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     let table = read(&args, &job, context)?;
     results.reserve(table.bytes())?;
     let keys = table.count();
-    let what = format!("an intersection with {keys} keys");
+    let what = format!("an intersection with {keys}", keys = counted(keys, "key"));
     crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
     let most = job.most_peer_keys(keys, available_memory());
     if let Some(available) = available_memory() {
@@ -416,7 +416,10 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
         let most = args.max_cell;
         context.result(
             &json!(null),
-            &format!("the peer's columns may take {most} bytes a key, and up to {held} MiB of memory here"),
+            &format!(
+                "the peer's columns may take {most} a key, and up to {held} MiB of memory here",
+                most = counted(most, "byte")
+            ),
         )?;
     }
     if let (false, Some(warning)) = (context.json, job.reveal.warning()) {
@@ -424,7 +427,10 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     }
     if !context.json {
         let most = job.most_peer_keys(keys, available_memory());
-        context.result(&json!(null), &format!("the other side may have at most {most} distinct keys"))?;
+        context.result(
+            &json!(null),
+            &format!("the other side may have at most {most}", most = counted(most, "distinct key")),
+        )?;
     }
     Ok(())
 }
@@ -453,15 +459,20 @@ impl Number {
         let (fields, text) = match found {
             Aggregate::Withheld => {
                 let least = job.min_matches;
-                (vec![("withheld", json!(true))], format!("withheld: fewer than {least} common keys count\n"))
+                (
+                    vec![("withheld", json!(true))],
+                    format!("withheld: fewer than {least}\n", least = counted(least, "common key")),
+                )
             }
-            Aggregate::Count(count) => (vec![("count", json!(count))], format!("{count} keys in common\n")),
+            Aggregate::Count(count) => {
+                (vec![("count", json!(count))], format!("{count} in common\n", count = counted(count, "key")))
+            }
             Aggregate::Sum(sum) => (vec![("sum", big(*sum))], format!("sum {sum}\n")),
             Aggregate::Mean { sum, rows } => {
                 let mean = (*rows > 0).then(|| *sum as f64 / *rows as f64);
                 let fields = vec![("sum", big(*sum)), ("rows", json!(rows)), ("mean", json!(mean))];
                 let mean = mean.map_or("no mean".to_owned(), |mean| format!("mean {mean}"));
-                (fields, format!("{mean}: sum {sum} of {rows} rows\n"))
+                (fields, format!("{mean}: sum {sum} of {rows}\n", rows = counted(rows, "row")))
             }
         };
         Number { fields, text }
@@ -472,7 +483,10 @@ impl Number {
         let (fields, text) = match found {
             Found::Withheld => {
                 let least = job.min_matches;
-                (vec![("withheld", json!(true))], format!("withheld: fewer than {least} common keys count\n"))
+                (
+                    vec![("withheld", json!(true))],
+                    format!("withheld: fewer than {least}\n", least = counted(least, "common key")),
+                )
             }
             Found::Nothing => (vec![(name, json!(null))], "no common key has a number\n".to_owned()),
             Found::Number(number) => (vec![(name, json!(number))], format!("{name} {number}\n")),
@@ -513,7 +527,7 @@ fn suspicious_text(matches: u64, own: u64, peer: u64, object: &mut serde_json::V
     let warning = keys::suspicious(matches, own, peer);
     object["suspicious"] = json!(warning);
     let warning = warning.map_or_else(String::new, |warning| format!("suspicious: {warning}\n"));
-    format!("{matches} matches\n{warning}")
+    format!("{matches}\n{warning}", matches = counted(matches, "match"))
 }
 
 /// Tells the result of a run; `more` are fields that go into the object as well.
@@ -603,9 +617,9 @@ pub(super) fn report(
     text += &put.report(results, &mut object);
     text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
     text += &format!(
-        "our file: {}, {}, {} with the key of an earlier row, {} without a key\n\
+        "your file: {}, {}, {} with the key of an earlier row, {} without a key\n\
          the peer: {}, of at most {most_peer_keys} allowed\n\
-         {:.3} s, {} bytes sent, {} received, {} rounds; {protocol} ({security}){}\n\
+         {:.3} s, {} sent, {} received, {}; {protocol} ({security}){}\n\
          {other_learns}",
         counted(own.rows(), "row"),
         counted(distinct, "distinct key"),
@@ -613,9 +627,9 @@ pub(super) fn report(
         counted(own.rows_without_key(), "row"),
         counted(announced, "distinct key"),
         wall.as_secs_f64(),
-        stats.bytes_sent,
+        counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
-        stats.rounds,
+        counted(stats.rounds, "round"),
         why.map_or_else(String::new, |why| format!(", {why}")),
     );
     context.result(&object, &text)

@@ -15,6 +15,7 @@ use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tacit::crypto::text::counted;
 use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
@@ -60,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long)]
     list: bool,
     /// The service's address
-    #[arg(long, value_name = "ADDR", required_unless_present = "via")]
+    #[arg(long, value_name = "ADDR")]
     connect: Option<String>,
     /// The relay, HOST:PORT, at which the service waits, if it cannot be reached
     #[arg(long, value_name = "RELAY", conflicts_with_all = ["connect", "authority"])]
@@ -165,6 +166,9 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    if args.connect.is_none() && args.via.is_none() {
+        return Err(Error::Usage("give --connect ADDR or --via RELAY".into()));
+    }
     let is_stream =
         |input: &PathBuf| input.as_os_str() == "-" || input.exists() && !input.is_file() && !input.is_dir();
     if args.input.iter().any(is_stream) {
@@ -192,7 +196,9 @@ fn list(args: &Args, context: &Context) -> Result<()> {
     if jobs.is_empty() {
         lines.push("the service offers you no job".to_owned());
     }
-    context.result(&json!({ "name": "jobs", "jobs": jobs }), &lines.join("\n"))
+    let objects = jobs.iter().map(Listed::object).collect::<std::result::Result<Vec<_>, _>>();
+    let objects = objects.map_err(|error| Error::Other(format!("a list of jobs: {error}")))?;
+    context.result(&json!({ "name": "jobs", "jobs": objects }), &lines.join("\n"))
 }
 
 /// Our chain of records, and its folder.
@@ -200,7 +206,10 @@ fn open_records(args: &Args, identity: &Identity, context: &Context) -> Result<(
     let folder = args.records.clone().unwrap_or_else(|| args.identity.with_extension("records"));
     let (records, interrupted) = Records::open(&folder, identity, Side::Client)?;
     if interrupted > 0 {
-        context.note(&format!("note: {interrupted} earlier runs were interrupted, and are recorded so"));
+        context.note(&format!(
+            "note: recorded as interrupted: {interrupted}",
+            interrupted = counted(interrupted, "earlier run")
+        ));
     }
     Ok((folder, records))
 }
@@ -214,7 +223,7 @@ fn keep(signed: Result<bool>, folder: &Path) -> Result<()> {
              request records it once that is mended"
         ))),
         Ok(false) => Err(Error::Peer(format!(
-            "the run is complete, but the service did not sign its record; ours stands in {} without",
+            "the run is complete, but the service did not sign its record; your record is in {}, without its signature",
             name(folder)
         ))),
     }
@@ -251,7 +260,7 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
     let own = read(args, &job, context)?;
     offered.admit_keys(own.count())?;
     results.reserve(own.bytes())?;
-    let what = format!("an intersection with {} keys", own.count());
+    let what = format!("an intersection with {}", counted(own.count(), "key"));
     let memory = job.memory(own.count(), offered.offer.service_keys);
     check_memory(&what, memory, "split the file")?;
     if let Some(available) = available_memory() {
@@ -365,9 +374,9 @@ fn taken(args: &Args, offered: &Offered, keys: u64, context: &Context) -> Result
     }
     words.iter().for_each(|line| eprintln!("{line}"));
     if !std::io::stdin().is_terminal() {
-        return Err(Error::Usage("nobody is there to take these terms: give --yes if you do".into()));
+        return Err(Error::Usage("no terminal to confirm the terms; give --yes to accept them".into()));
     }
-    eprint!("Take these terms? [y/N] ");
+    eprint!("Accept these terms? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.map_err(|e| Error::Other(format!("the answer cannot be read: {e}")))?;

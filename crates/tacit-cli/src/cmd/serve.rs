@@ -4,6 +4,7 @@ use crate::cli::{Context, fault};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::mpsc;
+use tacit::crypto::text::counted;
 use tacit::{Error, Result};
 use tacit_console::log::{self, Form, Level};
 use tacit_console::machine::available_memory;
@@ -103,9 +104,10 @@ fn examine(policy: &Policy, context: &Context) -> Result<()> {
     match faults.as_slice() {
         [] => Ok(()),
         [only] => Err(Error::Input(only.clone())),
-        [first, others @ ..] => {
-            Err(Error::Input(format!("{first}, and {} more faults; each is told by --json", others.len())))
-        }
+        [first, others @ ..] => Err(Error::Input(format!(
+            "{first}, and {}; --json lists each",
+            counted(others.len(), "more problem")
+        ))),
     }
 }
 

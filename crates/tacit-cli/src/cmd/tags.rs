@@ -1,11 +1,11 @@
 //! `tacit tags`: a large set published once as a file of tags, and small sets intersected with it.
 
-use crate::cli::Context;
 use crate::cli::keys::{self, KeyArgs};
-use crate::cli::output::{self, Output};
+use crate::cli::output::{self, Output, name};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::results::ResultArgs;
 use crate::cli::table::Dialect;
+use crate::cli::{Context, fault};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -15,14 +15,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tacit::catalogue::OPRF;
 use tacit::crypto::hex;
+use tacit::crypto::text::counted;
 use tacit::data::records::{KeySet, KeySpec};
 use tacit::data::table::Source;
-use tacit::job::Ran;
 use tacit::job::tags::{
     self as job, Answering, Private, Publication, Publishing, Querying, Refusal, TagFile, Terms,
 };
+use tacit::job::{Ran, agreed};
 use tacit::net::Identity;
-use tacit::psi::oprf;
+use tacit::psi::oprf::{self, tags::TagsError};
 use tacit::sealed::FileKey;
 use tacit::{Error, Result};
 
@@ -274,13 +275,14 @@ fn make(
     threads: u16,
     context: &Context,
 ) -> Result<()> {
-    let (mut out, mut private) = (Output::create_archive(files.out)?, (files.make)(files.private)?);
+    let (mut out, mut private) =
+        (Output::create_archive(files.out)?.for_everyone()?, (files.make)(files.private)?);
     let table = table.read(context)?;
     let elements = table.keys.elements();
     let threads = NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN);
     let job = Publishing { terms: terms(table.spec.agreement()), threads };
     let (count, start) = (elements.len() as u64, Instant::now());
-    let what = format!("a publication of {count} keys");
+    let what = format!("a publication of {count}", count = counted(count, "key"));
     super::check_memory(&what, job.memory(count), "take a machine with more")?;
     let progress = context.progress("publishing", count, "keys");
     let made = job.run(elements, &mut out, &mut private, seal, &progress).map_err(of_file(files.out))?;
@@ -323,13 +325,13 @@ fn facts(publication: &Publication, digest: &[u8; 32]) -> Value {
 fn text(publication: &Publication, digest: &[u8; 32]) -> String {
     let terms = &publication.terms;
     format!(
-        "{} keys ({}), tags of {} bits\n\
-         at most {} queries a client and {} in all; a wrong match in all of them: 2^{:.1}\n\
+        "{} ({}), tags of {}\n\
+         at most {} per client and {} in all; a wrong match in all of them: 2^{:.1}\n\
          digest {}",
-        publication.count,
-        terms.key,
-        publication.bits,
-        terms.per_client,
+        counted(publication.count, "key"),
+        agreed::words(&terms.key),
+        counted(publication.bits, "bit"),
+        counted(terms.per_client, "query"),
         terms.lifetime,
         publication.chance_log2(),
         hex(digest)
@@ -349,10 +351,22 @@ fn info(args: &InfoArgs, context: &Context) -> Result<()> {
         object["clients"] = json!(private.clients());
         let facts = text(private.publication(), private.digest());
         let (answered, clients) = (private.answered(), private.clients());
-        return context
-            .result(&object, &format!("{facts}\n{answered} queries answered, of {clients} clients"));
+        return context.result(
+            &object,
+            &format!(
+                "{facts}\n{answered} answered, of {clients}",
+                answered = counted(answered, "query"),
+                clients = counted(clients, "client")
+            ),
+        );
     }
-    let mut file = open_tags(&args.file)?;
+    let mut file = TagFile::open(output::open(&args.file)?).map_err(|error| match error {
+        tacit::psi::Error::Tags(TagsError::Private) => Error::Usage(format!(
+            "{} is a private file; give the key that it is sealed with by --identity or --seal-key",
+            name(&args.file)
+        )),
+        other => named(&args.file)(other),
+    })?;
     if args.check {
         file.check().map_err(named(&args.file))?;
     }
@@ -394,8 +408,9 @@ fn serve(args: &ServeArgs, context: &Context) -> Result<()> {
         "other_side_learned": learns,
     });
     let text = format!(
-        "{queries} queries answered in {:.3} s, {left} left for this client\nthe other side learned {learns}",
-        wall.as_secs_f64()
+        "{queries} answered in {:.3} s, {left} left for this client\nthe other side learned {learns}",
+        wall.as_secs_f64(),
+        queries = counted(queries, "query")
     );
     context.result(&object, &text)
 }
@@ -418,8 +433,10 @@ pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     if !context.json {
         let (count, left) = (publication.count, publication.terms.per_client);
         let text = format!(
-            "the published file holds {count} keys, which an intersection by vole would work through; a client has \
-             {left} queries over its lifetime"
+            "the published file holds {count}, which an intersection by vole would work through; a client has \
+             {left} over its lifetime",
+            count = counted(count, "key"),
+            left = counted(left, "query")
         );
         context.result(&json!(null), &text)?;
     }
@@ -430,12 +447,18 @@ impl QueryArgs {
     /// An error where our keys are not of the publication's kind, or more than it answers.
     fn check(&self, job: &Querying<'_>, table: &Table) -> Result<()> {
         let asked = table.keys.elements().len() as u64;
-        job.check(&table.spec.agreement(), asked).map_err(|refusal| match &refusal {
-            Refusal::Keys { theirs, ours } => Error::Usage(format!(
-                "{}: was made with `{theirs}`, and this run has `{ours}`; give as many columns and the same \
-                 --no- options",
-                self.tags.display()
-            )),
+        job.check(&table.spec, asked).map_err(|refusal| match &refusal {
+            Refusal::Keys { differences, with_types } => {
+                let differences: Vec<String> =
+                    differences.iter().map(|one| fault::by_options(one).against("the file's")).collect();
+                let remedy = with_types.as_ref().map(|key| format!("use --key {key}"));
+                let remedy = remedy.unwrap_or_else(|| "use the same as the file".to_owned());
+                Error::Usage(format!(
+                    "{}: keys differ: {}; {remedy}",
+                    name(&self.tags),
+                    differences.join(", ")
+                ))
+            }
             Refusal::TooMany { .. } => Error::Input(format!("{}: {refusal}", keys::files(&self.table.input))),
         })
     }
@@ -466,7 +489,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let mut object = json!({
         "name": "tags query",
         "protocol": oprf::NAME,
-        "protocol_why": "a published file of tags is there: only our side's keys cost time and bytes",
+        "protocol_why": "a published file of tags is there: only your keys cost time and bytes",
         "security": "malicious",
         "result": "me",
         "reveal": "rows",
@@ -482,17 +505,18 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
         "rounds": stats.rounds,
         "other_side_learned": learns,
     });
-    let mut text = format!("{} matches\n", matches.len());
+    let mut text = format!("{}\n", counted(matches.len(), "match"));
     text += &put.report(&args.results, &mut object);
     text += &format!(
-        "our file: {} rows, {asked} distinct keys; the peer: {} distinct keys\n\
-         {:.3} s, {} bytes sent, {} received; {} (malicious)\nthe other side learned {learns}",
-        keys.rows(),
-        publication.count,
+        "your file: {}, {asked}; the peer: {}\n\
+         {:.3} s, {} sent, {} received; {} (malicious)\nthe other side learned {learns}",
+        counted(keys.rows(), "row"),
+        counted(publication.count, "distinct key"),
         wall.as_secs_f64(),
-        stats.bytes_sent,
+        counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
         oprf::NAME,
+        asked = counted(asked, "distinct key"),
     );
     context.result(&object, &text)
 }

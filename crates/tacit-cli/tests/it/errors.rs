@@ -77,7 +77,44 @@ fn differences_are_fields_of_the_object() {
         assert_eq!(told(1), ["--kind", kind[0], kind[1]]);
         assert!(error["differences"].get(2).is_none(), "{error}");
         let text = error["message"].as_str().unwrap();
-        assert!(text.contains(&format!("--count: {} there, {} here", count[1], count[0])), "{text}");
+        assert!(text.contains(&format!("--count (yours {}, peer's {})", count[0], count[1])), "{text}");
+    }
+}
+
+/// What is wrong with a command line is one thought, and what to do about it another.
+#[test]
+fn wrong_command_lines_are_told_in_one_sentence() {
+    let bench = Bench::new();
+    let ends = "; see `tacit help";
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["psi", "--connect-timeout", "0"],
+            "'--connect-timeout <SECONDS>': must be from 1 to 86400; see `tacit help psi`",
+        ),
+        (
+            &["psi", "--result", "count"],
+            "invalid value 'count' for '--result <WHO>': use one of me, peer, both",
+        ),
+        (&["join"], "error: <CODE> is missing; see `tacit help join`"),
+        (
+            &["request", "--list", "--identity", "a", "--peer", "b"],
+            "error: give --connect ADDR or --via RELAY",
+        ),
+        (
+            &["psi", "--key", "a", "--input", "dir/1.csv", "dir/2.csv"],
+            "unexpected argument 'dir/2.csv' found; quote a pattern of files, or repeat --input",
+        ),
+        (&["psi", "--memory", "1x"], ends),
+        (&["psi", "--key", "mail:mails"], ends),
+        (&["request", "--terms", "1234"], ends),
+        (&["relay", "--pairs", "0"], ends),
+        (&["invite", "--minutes", "0"], "must be from 1 to "),
+    ];
+    for (words, said) in cases {
+        let refused = bench.run(words);
+        refused.fails_with(2, &[said]);
+        let line = refused.error_line();
+        assert!(!line.contains(";;") && !line.contains(":;") && line.matches("; ").count() <= 2, "{line}");
     }
 }
 

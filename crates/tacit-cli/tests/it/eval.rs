@@ -472,7 +472,7 @@ fn costs_and_names_are_shown_without_a_peer() {
     let text = bench.run(&["eval", "add32", "--dry-run", "--output-to", "evaluator"]);
     assert!(
         text.success().contains("44/22 copies")
-            && text.out.contains("as garbler nothing of our inputs; as evaluator"),
+            && text.out.contains("as garbler nothing of your inputs; as evaluator"),
         "{text:?}"
     );
 }

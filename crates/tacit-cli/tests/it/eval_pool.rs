@@ -112,7 +112,7 @@ fn pools_that_do_not_fit_are_refused_with_the_reason_and_stay() {
     let batch = ["eval", "add8", "--batch", "--input", "rows.csv"];
     run(&bench, words(&batch, &["--pool", "g1"], &["--pool", "e1"], None))
         .0
-        .fails_with(3, &["1 rows", "there are 2"]);
+        .fails_with(3, &["at most 1 row,", "there are 2"]);
     info(&bench, "alice.pub", "alice.key")
         .fails_with(3, &["not a pool of prepared gates", "tacit eval pool make"]);
     bench.run(&["eval", "pool", "info", "g1"]).fails_with(2, &["--pool-key"]);

@@ -67,17 +67,29 @@ fn spellings_of_one_key_match_and_what_is_none_is_counted_and_shown_to_its_owner
 fn other_types_orders_and_labels_are_errors_that_name_both() {
     let bench = people();
     let cases = [
-        ("mail:email", "fon:phone:NL", "key types (--key): phone there, email here"),
-        ("mail:email,tel:phone", "fon:phone,adresse:email", "phone, email there, email, phone here"),
-        ("mail:email", "adresse", "key types (--key): text there, email here"),
-        ("mail:email", "adresse:email:sha256", "sha256 of email there, email here"),
-        ("mail:sha256-hex:email", "adresse:sha256-hex:phone", "sha256 of phone there, sha256 of email here"),
-        ("one=mail,two=tel", "two=adresse,one=fon", "key labels (--key): two, one there, one, two here"),
+        ("mail:email", "fon:phone:NL", "--key types (yours email, peer's phone);"),
+        (
+            "mail:email,tel:phone",
+            "fon:phone,adresse:email",
+            "(yours \"email, phone\", peer's \"phone, email\")",
+        ),
+        ("mail:email", "adresse", "--key types (yours email, peer's text);"),
+        ("mail:email", "adresse:email:sha256", "(yours email, peer's sha256 of email)"),
+        (
+            "mail:sha256-hex:email",
+            "adresse:sha256-hex:phone",
+            "(yours sha256 of email, peer's sha256 of phone)",
+        ),
+        (
+            "one=mail,two=tel",
+            "two=adresse,one=fon",
+            "--key labels (yours \"one, two\", peer's \"two, one\");",
+        ),
     ];
     for (ours, theirs, words) in cases {
         let (a, b) = psi(&bench, &[ours], &[theirs]);
         a.fails_with(4, &[words]);
-        b.fails_with(4, &["key ", " there", " here"]);
+        b.fails_with(4, &["settings differ: --key ", "(yours ", "peer's "]);
         assert!(a.out.is_empty() && b.out.is_empty());
     }
     // What is no type is told before anybody is called.

@@ -33,7 +33,7 @@ fn words_for_nothing_match_nothing_once_they_are_named() {
     let found = json(&b);
     assert_eq!((&found["matches"], &found["output_rows"]), (&4.into(), &5.into()), "{found}");
     let hints = found["hints"].to_string();
-    for word in ["`NULL` (2 rows)", "`\\\\N` (1 rows)", "`n/a` (1 rows)", "--null"] {
+    for word in ["`NULL` (2 rows)", "`\\\\N` (1 row)", "`n/a` (1 row)", "--null"] {
         assert!(hints.contains(word), "{word} {hints}");
     }
     a.success();

@@ -235,11 +235,100 @@ fn bad_files_are_one_line_and_the_right_code() {
     bench.write("pairs.txt", "00 01\n");
     nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "line 1"]);
     nisc(&bench, &["answer", "--public", "answer", "--key", "k", "--out", "a"])
-        .fails_with(4, &["another kind"]);
+        .fails_with(4, &["answer: this is a sender's answer; give a receiver's public key"]);
     nisc(&bench, &["answer", "--public", "none.pub", "--key", "k", "--out", "a"])
         .fails_with(3, &["none.pub"]);
     nisc(&bench, &["keygen", "--count", "0", "--out", "x.key"]).fails_with(2, &["number of OTs"]);
     assert!(!bench.exists("got.txt") && !bench.exists("a") && !bench.exists("x.key"));
+}
+
+/// Files that take each other's place are named, with what is in them and what to give.
+#[test]
+fn a_file_that_is_another_is_named_with_what_it_is() {
+    let bench = exchange("linear");
+    nisc(&bench, REPLY).success();
+    let with = |words: &[&str], option: &str, file: &str| {
+        let at = words.iter().position(|word| *word == option).unwrap();
+        let mut words = words.to_vec();
+        words[at + 1] = file;
+        nisc(&bench, &words)
+    };
+    const ASK: &[&str] = &["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "q"];
+    for (words, option, file, code, said) in [
+        (
+            ASK,
+            "--key",
+            "bob.pub",
+            3,
+            "bob.pub: this is a receiver's public key; give a receiver's secret key",
+        ),
+        (
+            ASK,
+            "--key",
+            "alice.key",
+            3,
+            "alice.key: this is a sender's secret key; give a receiver's secret key",
+        ),
+        (
+            ASK,
+            "--key",
+            "pairs.txt",
+            3,
+            "pairs.txt: this is no file of tacit nisc; give a receiver's secret key",
+        ),
+        (
+            REPLY,
+            "--key",
+            "bob.key",
+            3,
+            "bob.key: this is a receiver's secret key; give a sender's secret key",
+        ),
+        (REPLY, "--question", "reply", 4, "reply: this is a sender's reply; give a receiver's question"),
+        (OPEN, "--reply", "answer", 4, "answer: this is a sender's answer; give a sender's reply"),
+        (OPEN, "--answer", "bob.pub", 4, "bob.pub: this is a receiver's public key; give a sender's answer"),
+    ] {
+        with(words, option, file).fails_with(code, &[&format!("error: {said}")]);
+    }
+    bench.write("few.txt", format!("{:032x} {:032x}\n", 1, 2));
+    with(REPLY, "--messages", "few.txt").fails_with(3, &["few.txt: holds 1 message pair; the key is for 5"]);
+    // Files of another exchange.
+    nisc(&bench, &["keygen", "--count", "5", "--out", "eve.key"]).success();
+    with(REPLY, "--public", "eve.pub").fails_with(4, &["eve.pub: is of another session"]);
+    nisc(&bench, &["ask", "--key", "eve.key", "--choices", "choices.txt", "--out", "eve"]).success();
+    with(REPLY, "--question", "eve").fails_with(4, &["eve: belongs to another session"]);
+}
+
+#[test]
+fn files_may_come_from_standard_input_and_public_ones_are_for_everybody() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = exchange("linear");
+    let open = |name: &str| std::fs::File::open(bench.path(name)).unwrap();
+    let streamed = |words: &[&str], file: &str| {
+        let mut command = bench.command(&[&["nisc", "--overwrite"], words].concat());
+        common::wait(command.stdin(open(file)).spawn().unwrap())
+    };
+    let mut reply = REPLY.to_vec();
+    reply[8] = "-";
+    assert!(streamed(&reply, "pairs.txt").success().contains("the reply in reply goes to the receiver"));
+    let mut opened = OPEN.to_vec();
+    (opened[10], opened[12]) = ("-", "-");
+    let said = streamed(&opened, "reply");
+    assert_eq!(said.success(), [0, 3, 5, 6, 9].map(|m| format!("{m:032x}\n")).concat());
+    assert!(said.err.contains("5 messages in standard output"), "{said:?}");
+    opened[8] = "-";
+    streamed(&opened, "reply").fails_with(2, &["standard input can be only one of the files"]);
+    // Alone in a folder of their own rights, as the user's other files.
+    let rights = |name: &str| std::fs::metadata(bench.path(name)).unwrap().permissions().mode() & 0o777;
+    let usual = {
+        bench.write("usual", "");
+        rights("usual")
+    };
+    for name in ["bob.pub", "answer", "question", "reply"] {
+        assert_eq!(rights(name), usual, "{name}");
+    }
+    for name in ["bob.key", "alice.key"] {
+        assert_eq!(rights(name), 0o600, "{name}");
+    }
 }
 
 /// A reply that was changed on its way opens to nothing, wherever the change is.
@@ -252,7 +341,7 @@ fn a_changed_reply_is_refused() {
         let mut changed = reply.clone();
         changed[at] ^= 1 << (i % 8);
         bench.write("reply", changed);
-        nisc(&bench, OPEN).fails_with(4, &["silent nisc"]);
+        nisc(&bench, OPEN).fails_with(4, &["error: reply: "]);
         assert!(!bench.exists("got.txt"), "byte {at}");
     }
     // The question is the receiver's own: damaged, it asks for something else, or is another key's.

@@ -220,7 +220,7 @@ fn options_from_a_file_and_human_output() {
     for said in [a, b] {
         let text = said.success();
         assert!(text.starts_with("25 matches\n"), "{text}");
-        assert!(text.contains("the other side learned that we have") && text.contains("rounds"), "{text}");
+        assert!(text.contains("the other side learned that you have") && text.contains("rounds"), "{text}");
         assert!(said.err.lines().all(|line| line.starts_with("waiting for ")), "{}", said.err);
     }
     assert_eq!(bench.read("b.csv").lines().count(), 26);
@@ -520,8 +520,8 @@ fn in_buckets_on_disk_the_result_is_the_same() {
         &[&["psi", "--listen", &address, "--memory", "1GiB"][..], &keys("alice.key", "bob.pub")].concat(),
         &[&["psi", "--connect", &address, "--result", "peer"][..], &keys("bob.key", "alice.pub")].concat(),
     );
-    a.fails_with(4, &["--memory: not given there, given here; start"]);
-    b.fails_with(4, &["--memory: given there, not given here; start"]);
+    a.fails_with(4, &["--memory (yours given, peer's not given); use"]);
+    b.fails_with(4, &["--memory (yours not given, peer's given); use"]);
     let alone = |more: &[&str]| {
         bench.run(&[&["psi", "--connect", &address][..], &keys("bob.key", "alice.pub"), more].concat())
     };

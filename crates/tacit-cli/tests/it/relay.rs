@@ -174,12 +174,35 @@ fn faults_of_codes_and_relays_are_one_line() {
     bench.write("alice.csv", "email\na@x.org\n");
     bench.run(&[&psi[..], &["--insecure-plaintext"]].concat()).fails_with(2, &["--via"]);
     let keys = ["--identity", "alice.key", "--peer", "bob.pub", "--connect-timeout", "1"];
-    bench.run(&[&psi[..], &keys].concat()).fails_with(4, &["no relay answers at 127.0.0.1:1"]);
+    bench
+        .run(&[&psi[..], &keys].concat())
+        .fails_with(4, &["no relay answers at 127.0.0.1:1 (", "tried for 1 s)"]);
+    // Something is there that waits for us to speak, as a side does that listens.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let psi = ["psi", "--via", &address, "--key", "email", "--input", "alice.csv"];
+    let keys = ["--identity", "alice.key", "--peer", "bob.pub", "--connect-timeout", "300"];
+    let words = format!(
+        "something answers at {address} but is not a relay; if the peer listens there, use --connect"
+    );
+    bench.run(&[&psi[..], &keys].concat()).fails_with(4, &[&words]);
     let own = ["--identity", "alice.key", "--peer", "alice.pub"];
     bench.run(&[&psi[..], &own].concat()).fails_with(3, &["your own public key"]);
     let same = ["--identity", "carol.key", "--out", "carol.pub"];
     bench.run(&[&["invite", "--via", "127.0.0.1:1"][..], &same].concat()).fails_with(2, &["your own key"]);
     assert!(!bench.exists("carol.key"));
+}
+
+/// A relay ends when it is told to: that is no error.
+#[test]
+fn a_relay_says_that_it_has_stopped() {
+    let bench = Bench::new();
+    let (mut running, _) = relay(&bench, &["--json"]);
+    let id = running.0.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    let mut said = String::new();
+    std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!((said.as_str(), running.0.wait().unwrap().code()), ("relay: stopped\n", Some(130)));
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     let bob: Vec<&str> = bob.iter().map(String::as_str).collect();
     let (one, two) = pair.bench.run_both(&words, &bob);
     assert_eq!((one.code, two.code), (4, 4));
-    assert!(one.err.contains("resume: not given there, given here"), "{one:?}");
+    assert!(one.err.contains("resume (yours given, peer's not given)"), "{one:?}");
     // The other side has lost what it kept.
     std::fs::rename(pair.bench.path("bob.kept"), pair.bench.path("elsewhere")).unwrap();
     let (one, two) = (pair.start("alice"), pair.start("bob"));
@@ -437,7 +437,7 @@ fn a_connection_that_is_cut_is_made_again_without_a_folder() {
         let said = wait(child);
         said.success();
         assert!(said.err.contains("waiting for the peer to come back"), "{said:?}");
-        assert!(said.out.contains("begun again after the connection was lost"), "{said:?}");
+        assert!(said.out.contains("the connection was lost; started over: "), "{said:?}");
     }
     pair.assert_joined();
 }

@@ -306,7 +306,7 @@ fn columns_of_matching_rows_come_with_our_own() {
         assert_eq!(told["matches"], plain.common.len());
         assert_eq!(told["output_rows"], plain.rows.len());
         assert!(theirs.get("matches").is_none());
-        assert!(theirs["other_side_learned"].as_str().unwrap().contains("columns of ours"), "{theirs}");
+        assert!(theirs["other_side_learned"].as_str().unwrap().contains("columns of yours"), "{theirs}");
         assert!(told["other_side_learned"].as_str().unwrap().contains("which columns"), "{told}");
         let bounded = security == "malicious";
         assert_eq!(theirs["peer_keys_tested_at_most"].is_u64(), bounded);
@@ -457,7 +457,7 @@ fn differences_in_what_is_revealed_are_named_with_both_values() {
     for said in [a, b] {
         said.fails_with(
             4,
-            &["--result both without --give there", "start the peer as --result both with --give"],
+            &["peer's --result both without --give)", "restart the peer with --result both and --give"],
         );
     }
     let give = ["--give", "amount"];
@@ -466,19 +466,19 @@ fn differences_in_what_is_revealed_are_named_with_both_values() {
     for said in [a, b] {
         said.fails_with(
             4,
-            &["--result both with --give there", "start the peer as --result both without --give"],
+            &["peer's --result both and --give)", "restart the peer with --result both without --give"],
         );
     }
     for shop in [sum.clone(), [&sum[..], &give].concat()] {
         let (a, b) = run(&bench, &shop, &count);
-        a.fails_with(4, &["--reveal: count there, sum:amount here"]);
-        b.fails_with(4, &["--reveal: sum:amount there, count here"]);
+        a.fails_with(4, &["--reveal (yours sum:amount, peer's count)"]);
+        b.fails_with(4, &["--reveal (yours count, peer's sum:amount)"]);
     }
     let shop = [&sum[..], &["--give", "amount"]].concat();
     let mut other = [&sum[..], &["--min-matches", "3"]].concat();
     let (a, b) = run(&bench, &shop, &other);
-    a.fails_with(4, &["--min-matches", "3 there, 0 here"]);
-    b.fails_with(4, &["--min-matches", "0 there, 3 here"]);
+    a.fails_with(4, &["--min-matches (yours 0, peer's 3)"]);
+    b.fails_with(4, &["--min-matches (yours 3, peer's 0)"]);
     other.truncate(other.len() - 2);
     *other.last_mut().unwrap() = "-99..7";
     let (a, b) = run(&bench, &shop, &other);
@@ -490,8 +490,8 @@ fn differences_in_what_is_revealed_are_named_with_both_values() {
     a.fails_with(4, &["--result-to-owner"]);
     b.fails_with(4, &["--result-to-owner"]);
     let (a, b) = run(&bench, &count, &with(&["--result", "both"]));
-    a.fails_with(4, &["--reveal", "rows there, count here"]);
-    b.fails_with(4, &["--reveal", "count there, rows here"]);
+    a.fails_with(4, &["--reveal (yours count, peer's rows)"]);
+    b.fails_with(4, &["--reveal (yours rows, peer's count)"]);
 }
 
 #[test]

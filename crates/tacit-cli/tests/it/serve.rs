@@ -59,7 +59,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
         "50 runs a day",
         "theirs: purpose: a test",
         "customers.csv) has 40 distinct keys in 40 rows today",
-        "25000 runs fit",
+        "room for 25000 runs",
     ] {
         assert!(check.success().contains(words), "{words}: {check:?}");
     }
@@ -70,7 +70,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     let terms: Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!((&terms["offer"]["service_keys"], &terms["own_keys"]), (&40.into(), &30.into()));
     assert_eq!(terms["offer"]["left"]["rows"], 1_000_000);
-    town.ask("bob", "match", &["--ask"]).fails_with(2, &["nobody is there", "--yes"]);
+    town.ask("bob", "match", &["--ask"]).fails_with(2, &["no terminal", "--yes"]);
 
     let files = ["--output", "both.csv", "--output-rest", "rest.csv", "--output-all", "all.csv"];
     let rows = town.granted("bob", "match", &files);
@@ -332,7 +332,7 @@ fn every_rule_refuses_and_says_which_it_is() {
     town.granted("carol", "carols", &[]);
 
     // A stranger's key ends in TLS, before anything was asked.
-    town.ask("dave", "rows", &[]).fails_with(4, &["refused our identity"]);
+    town.ask("dave", "rows", &[]).fails_with(4, &["the peer rejected your key"]);
 
     // Neither a restart nor a reload gives a budget back.
     let rules: BTreeSet<String> =
@@ -403,7 +403,7 @@ fn a_reload_is_whole_or_not_at_all_and_the_end_waits_for_what_runs() {
     service.wait_for("granted", 3);
     service.signal("-TERM");
     service.wait_for("draining", 1);
-    town.ask("carol", "second", &["--connect-timeout", "1"]).fails_with(4, &["nobody answered"]);
+    town.ask("carol", "second", &["--connect-timeout", "1"]).fails_with(4, &["cannot connect to "]);
     let said = wait(running);
     let result: Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!(result["matches"], big / 2);
@@ -412,6 +412,36 @@ fn a_reload_is_whole_or_not_at_all_and_the_end_waits_for_what_runs() {
     assert_eq!(status.code(), Some(0));
     assert_eq!(service.events("done").len(), 3);
     assert_eq!(town.verify("state/records", &[])["signed_by_both"], 3);
+}
+
+/// The right subcommand is named on both sides where one runs another's.
+#[test]
+fn an_intersection_that_calls_a_service_is_told_to_ask_it() {
+    let town = Town::new();
+    town.policy("", BUDGETS, MATCH);
+    let service = Service::start(&town.bench);
+    let address = format!("127.0.0.1:{}", town.port);
+    let keys = ["--identity", "bob.key", "--peer", "alice.pub", "--input", "kunden.csv", "--key", "mail"];
+    let said = town.bench.run(&[&["psi", "--connect", &address][..], &keys].concat());
+    said.fails_with(4, &["error: a service answers there; use `tacit request` instead of `tacit psi`"]);
+    service.end();
+    // And a request that calls no service.
+    let keys = ["--identity", "alice.key", "--peer", "bob.pub", "--input", "customers.csv", "--key", "email"];
+    let listens = town.bench.spawn(&[&["psi", "--listen", &address][..], &keys].concat());
+    town.ask("bob", "match", &[]).fails_with(4, &["no service answers there, but `tacit psi`"]);
+    wait(listens).fails_with(4, &["the peer runs `tacit request`, you run `tacit psi`"]);
+}
+
+/// A service that let its own key in would offer everything to whoever has its file.
+#[test]
+fn a_policy_that_lets_the_service_itself_in_is_refused() {
+    let town = Town::new();
+    town.policy("[peers.dave]\nkey = \"alice.pub\"", BUDGETS, MATCH);
+    let words = "[peers.dave]: this is the service's own public key";
+    for more in [&["--check"][..], &[]] {
+        let said = town.bench.run(&[&["serve", "--policy", "policy.toml"], more].concat());
+        said.fails_with(3, &[words]);
+    }
 }
 
 /// A job that answers lookups in `customers.oprf`.
@@ -464,12 +494,32 @@ fn lookups_are_answered_and_counted_over_the_lifetime_of_the_tags() {
     let text = town.bench.run(&text.iter().skip(1).map(String::as_str).collect::<Vec<_>>());
     assert!(text.success().contains("user3@example.com: published"), "{text:?}");
 
+    // What may be asked for is listed in its own words.
+    let connect = format!("127.0.0.1:{}", town.port);
+    let list = ["request", "--list", "--connect", &connect, "--identity", "bob.key", "--peer", "alice.pub"];
+    let words = town.bench.run(&list);
+    assert!(words.success().contains("from 1 column: type as in the file of tags"), "{words:?}");
+    let listed = town.bench.run(&[&["--json"], &list[..]].concat());
+    let listed: Value = serde_json::from_str(listed.success()).unwrap();
+    let of = |name: &str| listed["jobs"].as_array().unwrap().iter().find(|job| job["job"] == name).unwrap();
+    let lookups =
+        (&of("known")["key_types"], &of("known")["left"]["queries"], of("known")["left"].get("rows"));
+    assert_eq!(lookups, (&Value::Null, &8.into(), None));
+    assert_eq!(of("match")["key_types"], "text");
+    let other = ["--tags", "customers.tags", "--key", "mail:email", "--value", "a@b.org"];
+    town.ask("bob", "known", &other)
+        .fails_with(2, &["--key: keys differ: key types (yours email", "write mail"]);
+
     // What is more than is left is not asked for, and beyond it nothing is offered; others have their own.
     town.ask("bob", "known", &tags).fails_with(3, &["30 distinct keys", "1 to 7"]);
     let rest: Vec<String> = (0..7).map(|number| format!("user{number}@example.com")).collect();
     let rest: Vec<&str> = rest.iter().flat_map(|key| ["--value", key]).collect();
     town.granted("bob", "known", &[&tags[..], &rest].concat());
-    town.refused("bob", "known", "queries_in_total", &single);
+    let none = town.refused("bob", "known", "queries_in_total", &single);
+    assert!(
+        none.ends_with("no query to this publication is left until its tags are published again"),
+        "{none}"
+    );
     town.granted("carol", "known", &single);
     // Neither kind of job is taken for the other.
     town.ask("bob", "match", &single).fails_with(2, &["--tags"]);
@@ -530,7 +580,7 @@ fn a_key_that_follows_another_is_known_and_the_same_peer() {
     service.wait_for("not reloaded", 1);
     let fault = service.events("policy fault")[0]["message"].to_string();
     assert!(fault.contains("[peers.bob]") && fault.contains("followed by another key before"), "{fault}");
-    town.ask("thief", "match", &[]).fails_with(4, &["refused our identity"]);
+    town.ask("thief", "match", &[]).fails_with(4, &["the peer rejected your key"]);
     town.bench.write("bob.pub", &chain);
     let long = ["keygen", "--out", "late.key", "--successor-of", "carol.key", "--overlap", "91"];
     town.bench.run(&long).fails_with(2, &["--overlap"]);
@@ -551,7 +601,7 @@ fn a_key_that_follows_another_is_known_and_the_same_peer() {
     service.end();
     // Without the successor's line the new key is a stranger's.
     let service = Service::start(&town.bench);
-    town.ask("bob2", "match", &[]).fails_with(4, &["refused our identity"]);
+    town.ask("bob2", "match", &[]).fails_with(4, &["the peer rejected your key"]);
     service.end();
     town.verify("state/records", &["--key", "alice2.pub"]);
     let again = ["keygen", "--out", "bob3.key", "--successor-of", "bob2.key"];
@@ -603,7 +653,7 @@ fn peers_are_known_by_certificates_of_an_authority() {
     assert_eq!(result["found"], serde_json::json!([true]));
     ask("carol", "alice.example", "match", &table).fails_with(4, &["`allow`"]);
     // Certified, but nobody whom the policy names; and a service of another name.
-    ask("dave", "alice.example", "match", &table).fails_with(4, &["refused our identity"]);
+    ask("dave", "alice.example", "match", &table).fails_with(4, &["the peer rejected your key"]);
     ask("bob", "eve.example", "match", &table).fails_with(4, &["eve.example"]);
     // A certificate for two of the peers is neither's.
     let key = rcgen::KeyPair::generate().unwrap();
@@ -612,7 +662,7 @@ fn peers_are_known_by_certificates_of_an_authority() {
     town.bench.write("eve.pem", both.signed_by(&key, &issuer).unwrap().pem());
     town.bench.write("eve.pkcs8", key.serialize_pem());
     town.bench.run(&["keygen", "--out", "eve.key"]).success();
-    ask("eve", "alice.example", "match", &table).fails_with(4, &["refused our identity"]);
+    ask("eve", "alice.example", "match", &table).fails_with(4, &["the peer rejected your key"]);
     town.verify(
         "state/records",
         &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
@@ -750,7 +800,7 @@ fn strangers_and_requests_mixed_leave_grants_right_and_memory_flat() {
                         }
                         5 => {
                             let said = town.ask("dave", "match", &[]);
-                            said.fails_with(4, &["refused our identity"]);
+                            said.fails_with(4, &["the peer rejected your key"]);
                             assert!(
                                 !said.err.contains("allow") && !said.err.contains("customers"),
                                 "{said:?}"

@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Child;
 
@@ -13,6 +13,11 @@ pub(crate) type FileId = (u64, u64);
 
 fn id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
+}
+
+/// Lets a file that is made have the rights that files of the user's usually have.
+pub(crate) fn give_usual_rights(builder: &mut tempfile::Builder<'_, '_>) {
+    builder.permissions(std::fs::Permissions::from_mode(0o666));
 }
 
 /// What stands at `path`, links followed.

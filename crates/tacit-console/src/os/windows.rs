@@ -4,6 +4,9 @@ use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
+/// Lets a file that is made have the rights that files of the user's usually have: all have them here.
+pub(crate) fn give_usual_rights(_: &mut tempfile::Builder<'_, '_>) {}
+
 /// The whole path, by which two names of one file are known; hard links are not.
 pub(crate) type FileId = PathBuf;
 

@@ -652,7 +652,12 @@ fn a_side_that_waits_at_a_relay_is_told_so_at_once_and_why_it_cannot() {
     let (observer, events) = heard();
     let mut nowhere = options("127.0.0.1:1", &alice, bob.public());
     (nowhere.observer, nowhere.limits.connect) = (observer, Duration::from_secs(1));
+    let start = Instant::now();
     assert!(matches!(meet(&nowhere), Err(Error::NoRelay { .. })));
+    // It is tried as long as was said.
+    assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
+    let once = |event: &Waited| matches!(event, Waited::Waiting { obstacle: Some(why), .. } if why.contains("tried for"));
+    assert!(!events.lock().unwrap().iter().any(once), "a single call was not tried for long");
     let why = |event: &Waited| matches!(event, Waited::Waiting { obstacle: Some(why), .. } if why.contains("no relay answers at 127.0.0.1:1"));
     hears(&events, why);
 }
@@ -676,16 +681,37 @@ fn a_code_that_nobody_has_or_nobody_typed_is_said_with_its_number() {
 fn a_dead_relay_is_given_up_as_soon_by_both_sides_of_an_invitation() {
     let [alice, bob] = people();
     let place = Place::Relay("127.0.0.1:1".to_owned());
-    let patience = Patience { wait: Some(Duration::from_secs(60)), ..Patience::default() };
+    let (observer, events) = heard();
+    let patience = Patience { wait: Some(Duration::from_secs(60)), observer, ..Patience::default() };
     let code = "7-walnut-harbour".parse().unwrap();
     scope(|scope| {
         let invited = scope.spawn(|| invite(&place, &alice, "", &patience, |_| ()).expect_err("no relay"));
         let joined = join(&place, &code, &bob, "", &patience).expect_err("no relay");
         for error in [invited.join().unwrap(), joined] {
             let Error::NoRelay { after, .. } = &error else { panic!("{error}") };
-            assert!((Duration::from_secs(3)..Duration::from_secs(15)).contains(after), "{error}");
+            assert!((Duration::from_secs(10)..Duration::from_secs(15)).contains(after), "{error}");
         }
     });
+    // What was announced is how long it took.
+    let announced = Some(Duration::from_secs(10));
+    let is_true =
+        |event: &Waited| !matches!(event, Waited::Waiting { patience, .. } if *patience != announced);
+    assert!(events.lock().unwrap().iter().all(is_true), "{:?}", events.lock().unwrap());
+}
+
+#[test]
+fn a_relay_that_was_there_and_goes_is_told_from_one_that_never_was() {
+    let relay = Running::new();
+    let [alice, bob] = people();
+    let (observer, events) = heard();
+    let mut options = options(&relay.address, &alice, bob.public());
+    (options.observer, options.limits.connect) = (observer, Duration::from_secs(3));
+    let waits = spawn(move || meet(&options).err());
+    hears(&events, |event| matches!(event, Waited::Waiting { obstacle: None, .. }));
+    drop(relay);
+    let error = waits.join().unwrap().expect("no relay");
+    assert!(matches!(&error, Error::RelayLost { .. }), "{error}");
+    assert!(error.to_string().contains("was reached and is gone"), "{error}");
 }
 
 #[test]

@@ -100,8 +100,8 @@ fn differences_are_named_on_both_sides() {
     let mut other = options("receiver", "sender");
     other.agreement = other.agreement.with("tree", 12);
     let (a, b) = errors(&options("sender", "receiver"), &other);
-    assert!(a.to_string().contains("tree: 12 there, not given here"), "{a}");
-    assert!(b.to_string().contains("tree: not given there, 12 here"), "{b}");
+    assert!(a.to_string().contains("tree (yours not given, peer's 12)"), "{a}");
+    assert!(b.to_string().contains("tree (yours 12, peer's not given)"), "{b}");
 
     let (a, b) = errors(&options("sender", "receiver"), &options("sender", "receiver"));
     assert!(matches!(a, Error::Role { .. }) && matches!(b, Error::Role { .. }), "{a} {b}");
@@ -110,18 +110,18 @@ fn differences_are_named_on_both_sides() {
     let mut other = options("sender", "receiver");
     other.agreement = other.agreement.with("tree", 12);
     let (a, b) = errors(&options("sender", "receiver"), &other);
-    assert!(a.to_string().contains("tree: 12 there, not given here"), "{a}");
-    assert!(b.to_string().contains("tree: not given there, 12 here"), "{b}");
+    assert!(a.to_string().contains("tree (yours not given, peer's 12)"), "{a}");
+    assert!(b.to_string().contains("tree (yours 12, peer's not given)"), "{b}");
 
     let other = Options::new(Agreement::new("evil\n\x1b[2J", "receiver", "sender"), Protection::Plaintext);
     let (a, _) = errors(&options("sender", "receiver"), &other);
-    assert!(a.to_string().contains("job: \"evil\\n\\x1b[2J\" there"), "{a}");
+    assert!(a.to_string().contains("peer's \"evil\\n\\x1b[2J\")"), "{a}");
 
     let mut other = options("receiver", "sender");
     other.channels = 2;
     let (a, b) = errors(&options("sender", "receiver"), &other);
     assert!(
-        a.to_string().contains("channels: 2 there, 1 here") && matches!(b, Error::Mismatch { .. }),
+        a.to_string().contains("channels (yours 1, peer's 2)") && matches!(b, Error::Mismatch { .. }),
         "{a} {b}"
     );
 }
@@ -157,7 +157,7 @@ fn meet(bytes: &[u8], leave: bool) -> (Error, Error) {
 fn in_vain(error: &Error, what: &str) {
     assert!(matches!(error, Error::NoPeer { .. }) && error.is_peer_fault(), "{error}");
     let text = error.to_string();
-    assert!(text.contains("1 other called: once") && text.contains(what), "{text}");
+    assert!(text.contains("rejected 1 connection (") && text.contains(what), "{text}");
     assert_eq!(text.lines().count(), 1);
 }
 
@@ -191,13 +191,13 @@ fn hello(version: u32, release: Option<&str>) -> Vec<u8> {
 
 #[test]
 fn another_release_is_named_and_so_is_ours() {
-    let ours = format!("this side is tacit {RELEASE} (wire format {WIRE_VERSION})");
+    let ours = format!("yours tacit {RELEASE} (wire format {WIRE_VERSION})");
     for (bytes, theirs) in [
-        (hello(1, None), "the other of wire format 1, before releases were named"),
-        (hello(7, Some("3.1.4")), "the other 3.1.4 (wire format 7)"),
+        (hello(1, None), "peer's wire format 1, before releases were named"),
+        (hello(7, Some("3.1.4")), "peer's 3.1.4 (wire format 7)"),
         (
             hello(WIRE_VERSION, Some("9.0.0-rc.1")),
-            &*format!("the other 9.0.0-rc.1 (wire format {WIRE_VERSION})"),
+            &*format!("peer's 9.0.0-rc.1 (wire format {WIRE_VERSION})"),
         ),
     ] {
         let (a, b) = meet(&bytes, false);
@@ -239,7 +239,7 @@ fn truncated_and_oversized_greetings() {
     let ours = hello(WIRE_VERSION, Some(RELEASE));
     for end in [0, 2, 4, 9, 14, 40] {
         let (a, b) = meet(&ours[..end], true);
-        in_vain(&a, "left before it had greeted");
+        in_vain(&a, "closed before the handshake");
         assert!(matches!(b, Error::Lost { .. }), "{end}: {b}");
     }
     let (a, b) = meet(&ours, true);

@@ -74,6 +74,8 @@ pub const NAME: &str = "oprf";
 pub const CHUNK: usize = 256;
 /// Chunks on their way at a time, so that both parties compute.
 const WINDOW: usize = 2;
+/// What a publisher's private file begins with.
+const PRIVATE_MAGIC: [u8; 8] = *b"tacitprf";
 const MAGIC: [u8; 16] = *b"tacit-psi oprf 2";
 const HELLO: usize = 16 + 32 + 8;
 /// The server's verdicts on a number of queries: yes, more than the client has left, and no.

@@ -12,6 +12,7 @@
 //! 8192 a slot: number of entries (8) and its authentication (32); from 12,288 on the journal: client (32),
 //! queries (8), chain (32).
 
+use super::PRIVATE_MAGIC;
 use super::rfc9497::ServerKey;
 use super::tags::{HEADER, Publication, Published};
 use crate::{Error, Result};
@@ -22,7 +23,6 @@ use subtle::ConstantTimeEq;
 use tacit_crypto::Prg;
 use tacit_store::sealed::{FileError, FileKey, Keys, Locked, Purpose, TAG, array, io_fault};
 
-const MAGIC: [u8; 8] = *b"tacitprf";
 const VERSION: u32 = 1;
 const DIGEST_AT: usize = 16 + HEADER;
 const SALT: usize = DIGEST_AT + 32;
@@ -78,7 +78,7 @@ pub fn create<W: Write + Seek>(
     let mut salt = [0; 32];
     prg.fill_bytes(&mut salt);
     let keys = Keys::new(seal, &salt, &PURPOSE)?;
-    let mut header = MAGIC.to_vec();
+    let mut header = PRIVATE_MAGIC.to_vec();
     header.extend_from_slice(&VERSION.to_le_bytes());
     header.extend_from_slice(&[0; 4]);
     header.extend_from_slice(&published.publication.to_bytes());
@@ -143,7 +143,7 @@ impl Private {
             std::io::ErrorKind::UnexpectedEof => other(),
             _ => io_fault("read")(e),
         })?;
-        if start[..8] != MAGIC {
+        if start[..8] != PRIVATE_MAGIC {
             return Err(other().into());
         }
         let found = u32::from_le_bytes(array(&start[8..12]));

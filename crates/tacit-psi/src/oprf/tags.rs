@@ -486,10 +486,14 @@ impl<R: Read + Seek> TagFile<R> {
         let length = source.seek(SeekFrom::End(0)).map_err(fault("read"))?;
         source.seek(SeekFrom::Start(0)).map_err(fault("read"))?;
         let mut header = [0; HEADER];
-        source.read_exact(&mut header).map_err(|e| match e.kind() {
-            io::ErrorKind::UnexpectedEof => TagsError::Other,
-            _ => fault("read")(e),
-        })?;
+        let got = length.min(HEADER as u64) as usize;
+        source.read_exact(&mut header[..got]).map_err(fault("read"))?;
+        if header.starts_with(&super::PRIVATE_MAGIC) {
+            return Err(TagsError::Private.into());
+        }
+        if got < HEADER && header.starts_with(&MAGIC) {
+            return Err(TagsError::Cut { found: length }.into());
+        }
         let publication = Publication::parse(&header)?;
         let index = publication.blocks() * ENTRY as u64;
         let expected = (HEADER + DIGEST) as u64 + index;

@@ -1,17 +1,18 @@
 //! A policy in plain words.
 
 use super::{Gate, Job, Lookup, Peer, Policy, Source};
+use tacit::crypto::text::counted;
 use tacit::job::psi::{Learns, Reveal};
 use tacit::{Security, security_name};
 
 /// What the policy allows, in sentences, one a line.
 pub fn explain(policy: &Policy) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} {} {} and serves at most {} requests at once, {} of one client; a run may take {} s in all",
+        "{} {} {} and serves at most {} at once, {} of one client; a run may take {} s in all",
         service(policy),
         if policy.is_via { "waits at the relay" } else { "listens at" },
         tacit::net::shown(&policy.listen),
-        policy.concurrency,
+        counted(policy.concurrency, "request"),
         policy.concurrency_per_peer,
         policy.whole_run_seconds
     )];
@@ -67,7 +68,7 @@ fn gate_words(gate: &Gate) -> String {
     format!(
         "{} may start {} a day, {}{}",
         gate.allow.join(" and "),
-        plural(gate.runs_a_day, "run", "runs"),
+        counted(gate.runs_a_day, "run"),
         match gate.hours_text.as_slice() {
             [] => "at any time".to_owned(),
             hours => format!("{} (UTC)", hours.join(" and ")),
@@ -87,7 +88,7 @@ fn lookup_words(policy: &Policy, name: &str, lookup: &Lookup) -> [String; 2] {
         format!(
             "  {name}: a run may make {}, and each client {} over the lifetime of the publication's key; {client} learns \
              which of its own keys are published, and {} how many it asks for (malicious)",
-            plural(lookup.max_queries, "query", "queries"),
+            counted(lookup.max_queries, "query"),
             lookup.queries_in_total,
             service(policy)
         ),
@@ -96,16 +97,12 @@ fn lookup_words(policy: &Policy, name: &str, lookup: &Lookup) -> [String; 2] {
 
 fn source_words(name: &str, source: &Source) -> String {
     format!(
-        "{name} is {}, with the key {}; of it each client may learn {} rows in all, and get {} in all",
+        "{name} is {}, with the key {}; of it each client may learn {} in all, and get {} over all common keys in all",
         tacit::net::shown(&source.shown()),
         source.key.columns.join(" and "),
-        source.rows_in_total,
-        plural(source.aggregate_runs, "number over all common keys", "numbers over all common keys")
+        counted(source.rows_in_total, "row"),
+        counted(source.aggregate_runs, "number")
     )
-}
-
-fn plural(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
@@ -114,9 +111,9 @@ fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
     let mut lines =
         vec![format!("job {name} is an intersection with {}; {}", job.source, gate_words(&job.gate))];
     lines.push(format!(
-        "  {name}: {client} must have {} to {} distinct keys, by its own word{}",
+        "  {name}: {client} must have {} to {}, by its own word{}",
         job.min_peer_keys,
-        job.max_peer_keys,
+        counted(job.max_peer_keys, "distinct key"),
         if job.post_quantum { ", and everything has to hold against a quantum computer" } else { "" }
     ));
     for (reveal, learns, checked) in job.combinations(source) {
@@ -146,7 +143,7 @@ fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
 fn result_words(reveal: &Reveal, job: &Job, (service, client): (&str, &str), other: &str) -> String {
     let withheld = match (reveal.is_aggregate(), job.min_matches) {
         (false, _) | (_, 0) => String::new(),
-        (true, least) => format!(" unless fewer than {least} keys count"),
+        (true, least) => format!(" unless there are fewer than {least}", least = counted(least, "key")),
     };
     let words = match reveal {
         Reveal::Rows => format!("which of its own keys {other} has too"),

@@ -3,6 +3,7 @@
 use crate::json::hex;
 use crate::terms::{self, Offer};
 use crate::wire::Ask;
+use tacit::crypto::text::counted;
 use tacit::job::psi::{Bounds, Job, Learns, Reveal, Statistic, owner};
 use tacit::net::shown;
 use tacit::{Error, Result, Security};
@@ -85,8 +86,7 @@ impl Floor<'_> {
             return refuse("security", what);
         }
         if self.security == Security::Malicious && job.security == Security::SemiHonest {
-            let what =
-                "the terms protect against a semi-honest service only; say semi-honest if you take that";
+            let what = "the terms protect only against a semi-honest service; set semi-honest to accept this";
             return refuse("security", what.into());
         }
         if offer.result_to_owner {
@@ -99,8 +99,9 @@ impl Floor<'_> {
         if let Some(bytes) = offer.service_bytes_a_key.filter(|bytes| *bytes > job.max_cell) {
             let most = job.max_cell;
             let what = format!(
-                "the service's columns may take {bytes} bytes for each of its keys (accepted: up to {most}); raise it if \
-                 that is expected"
+                "the service's columns may take {bytes} for each of its keys (accepted: up to {most}); raise it if \
+                 that is expected",
+                bytes = counted(bytes, "byte")
             );
             return refuse("max-cell", what);
         }
@@ -171,7 +172,8 @@ impl Floor<'_> {
 pub(super) fn bounded(most: Option<u64>, keys: u64) -> Result<()> {
     match most {
         Some(most) if keys > most => Err(Error::Peer(format!(
-            "the service has {keys} distinct keys (accepted: up to {most}); raise the bound if that is expected"
+            "the service has {keys} (accepted: up to {most}); raise the bound if that is expected",
+            keys = counted(keys, "distinct key")
         ))),
         _ => Ok(()),
     }

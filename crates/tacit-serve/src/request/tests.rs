@@ -67,7 +67,7 @@ fn a_list_of_jobs_is_bounded_in_bytes() {
             result: vec!["client".into()],
             gives: Vec::new(),
             key_columns: 1,
-            key_types: "text".into(),
+            key_types: Some("text".into()),
             min_peer_keys: 0,
             max_peer_keys: 1,
             runs_a_day: 1,

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 use tacit::catalogue::OPRF;
+use tacit::crypto::text::counted;
 use tacit::job::psi::Learns;
 use tacit::job::tags::{Answering, FileKey, Private, client};
 use tacit::net::{Identity, Session};
@@ -102,14 +103,18 @@ impl Visit<'_> {
             charge: self.charge_queries(ask, &id, accept.keys),
             judge: &judge,
             agreement: &|said| Ok(offer.agreement_on_lookups(answering.agreement(), said)),
-            words: format!("{} queries to {count} published keys", accept.keys),
+            words: format!(
+                "{} to {count}",
+                counted(accept.keys, "query"),
+                count = counted(count, "published key")
+            ),
         };
         let mut begun = self.begin(session, &begin, said)?;
         let start = Instant::now();
         let peer = self.key()?;
         let answered = super::within(|| {
             let queries = answering.run(session.channels(), &Phases::of(&self.run))?;
-            detail("answered", &self.run, format!("{queries} queries"));
+            detail("answered", &self.run, counted(queries, "query"));
             let wall = start.elapsed();
             let theirs = play::close(session, Side::Service, &mut begun, None, &peer);
             Ok(Fate { wall, stats: session.stats(), result: None, theirs, kept: Ok(()) })

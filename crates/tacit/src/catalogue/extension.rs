@@ -5,6 +5,7 @@ use super::{ENTRIES, Entry, Runs, floor};
 use crate::{Error, Result, security_name};
 use std::fmt::Debug;
 use std::sync::Arc;
+use tacit_crypto::text::counted;
 use tacit_crypto::{Block, Prg};
 use tacit_net::{Agreement, Channel};
 use tacit_ot::extension::kos::Setup;
@@ -397,7 +398,8 @@ fn no_set(protocols: &[&Entry], sets: Sets, name: &str) -> String {
     match found.filter(|(_, bits)| *bits < LEAST_SECURITY_BITS) {
         Some((_, bits)) => {
             format!(
-                "the LPN set `{name}` has {bits} bits of security and is for `tacit bench` alone; {known}"
+                "the LPN set `{name}` has {bits} of security and is for `tacit bench` alone; {known}",
+                bits = counted(bits, "bit")
             )
         }
         None => format!("there is no LPN set `{name}`; {known}"),

@@ -14,6 +14,7 @@ use std::fmt::Write;
 use tacit_2pc::circuit::named::{self, Function};
 use tacit_2pc::circuit::value::Field;
 use tacit_2pc::{OutputTo, Prepared};
+use tacit_crypto::text::counted;
 use tacit_net::LinkModel;
 
 /// What the catalogue says of a function.
@@ -66,8 +67,8 @@ impl FunctionEntry {
 pub fn fields_in_words(fields: &[Field]) -> String {
     let word = |field: &Field| match (field.count, field.width) {
         (1, 1) => format!("{} (1 bit)", field.name),
-        (1, width) => format!("{} ({width} bits)", field.name),
-        (count, width) => format!("{} ({count} of {width} bits)", field.name),
+        (1, width) => format!("{} ({width})", field.name, width = counted(width, "bit")),
+        (count, width) => format!("{} ({count} of {width})", field.name, width = counted(width, "bit")),
     };
     fields.iter().map(word).collect::<Vec<_>>().join(", ")
 }

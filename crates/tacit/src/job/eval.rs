@@ -23,6 +23,7 @@ use tacit_2pc::circuit::{LongFunction, bristol};
 use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Prg, hex};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
@@ -619,7 +620,7 @@ pub(super) fn tells(output_to: OutputTo, side: Owner) -> bool {
 
 /// What a side learns that is told the outputs, or is not.
 pub(super) const fn learns(told: bool) -> &'static str {
-    if told { "the outputs, and of our inputs what follows from them" } else { "nothing of our inputs" }
+    if told { "the outputs, and of your inputs what follows from them" } else { "nothing of your inputs" }
 }
 
 /// What the other side learns of our inputs, in words, for whom it is not settled which side that is.
@@ -641,7 +642,8 @@ pub(crate) fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
         return Err(Error::Parameter {
             name: "threads",
             what: format!(
-                "{threads} for {rows} rows, and each thread takes rows of its own; give fewer threads"
+                "{threads} for {rows}, and each thread takes rows of its own; give fewer threads",
+                rows = counted(rows, "row")
             ),
         });
     }

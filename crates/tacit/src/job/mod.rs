@@ -10,7 +10,10 @@
 //! - [`pool`]: correlations made ahead, and kept.
 //! - [`nisc`]: oblivious transfers whose messages are files.
 //! - [`tags`]: a large set published once, and small ones intersected with it.
+//!
+//! [`agreed`] shows what two sides' keys have in common.
 
+pub mod agreed;
 pub mod eval;
 pub mod long;
 pub mod nisc;
@@ -96,7 +99,7 @@ pub fn learned(security: Security, what: &str) -> String {
     }
 }
 
-/// The party that a sentence on what the other one learns is about: the local one, which is called `we`, or one
+/// The party that a sentence on what the other one learns is about: the local one, which is called `you`, or one
 /// called by its name, as in everything that is stored or sent.
 #[derive(Clone, Copy)]
 pub(crate) enum About<'a> {
@@ -105,26 +108,26 @@ pub(crate) enum About<'a> {
 }
 
 impl About<'_> {
-    /// With its verb: `we have`, or `NAME has`.
+    /// With its verb: `you have`, or `NAME has`.
     pub(crate) fn does(self, plural: &str, singular: &str) -> String {
         match self {
-            About::Local => format!("we {plural}"),
+            About::Local => format!("you {plural}"),
             About::Party(name) => format!("{name} {singular}"),
         }
     }
 
-    /// What is its own: `of ours`, or `of NAME`.
+    /// What is its own: `of yours`, or `of NAME`.
     pub(crate) fn of(self) -> String {
         match self {
-            About::Local => "of ours".to_owned(),
+            About::Local => "of yours".to_owned(),
             About::Party(name) => format!("of {name}"),
         }
     }
 
-    /// Its own things: `our rows`, or `rows of NAME`.
+    /// Its own things: `your rows`, or `rows of NAME`.
     pub(crate) fn own(self, things: &str) -> String {
         match self {
-            About::Local => format!("our {things}"),
+            About::Local => format!("your {things}"),
             About::Party(name) => format!("{things} of {name}"),
         }
     }

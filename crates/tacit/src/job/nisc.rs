@@ -4,6 +4,7 @@
 //! a message leaves, is the caller's: see [`tacit_store::nisc`].
 
 use crate::Result;
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::PublicKey;
 use tacit_ot::silent::nisc::{self, ReceiverKey, SenderKey, SenderOutput};
@@ -54,7 +55,10 @@ impl Job {
         let count = self.params.count;
         super::learned(
             self.params.security,
-            &format!("that the receiver takes {count} OTs, and nothing of its choices"),
+            &format!(
+                "that the receiver takes {count}, and nothing of its choices",
+                count = counted(count, "OT")
+            ),
         )
     }
 

@@ -129,8 +129,8 @@ impl Job {
     /// What the other side learned of us.
     pub fn has_learned(&self) -> String {
         let what = match self.role {
-            Role::Sender => "nothing of our messages but one of each pair",
-            Role::Receiver => "nothing of our choices",
+            Role::Sender => "nothing of your messages but one of each pair",
+            Role::Receiver => "nothing of your choices",
         };
         super::learned(self.security, &format!("how many OTs we made, and {what}"))
     }
@@ -311,7 +311,7 @@ mod tests {
     fn words_and_memory() {
         let job = |role, count| Job::new(role, Kind::Rot, count, pick("silent"), Security::Malicious);
         assert!(job(Role::Sender, 5).has_learned().contains("one of each pair"));
-        assert!(job(Role::Receiver, 5).has_learned().contains("nothing of our choices"));
+        assert!(job(Role::Receiver, 5).has_learned().contains("nothing of your choices"));
         let semi = Job { security: Security::SemiHonest, ..job(Role::Sender, 5) };
         assert!(semi.has_learned().contains("nothing is promised"));
         assert!(will_learn(Kind::Ot, Security::Malicious).contains("the messages chosen and no others"));

@@ -69,7 +69,7 @@ impl Job<'_> {
 
     /// What the other side learns by making the pool.
     pub fn learns(&self) -> String {
-        let what = "how many correlations we made, and nothing of our half";
+        let what = "how many correlations you made, and nothing of your half";
         super::learned(self.pick.protocol.security, what)
     }
 

@@ -24,6 +24,7 @@ use crate::catalogue::{
 use crate::{Error, Result};
 use std::time::Duration;
 use tacit_2pc::circuit::Builder;
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Prg};
 use tacit_data::records::KeySpec;
 use tacit_net::{Agreement, Channel, Party};
@@ -171,9 +172,9 @@ impl Job {
     /// Why a cell is not given, if it is not.
     pub fn unfit(&self, cell: &str) -> Option<String> {
         if cell.len() as u64 > self.max_cell {
-            let most = self.max_cell;
             return Some(format!(
-                "the cell to give has more than {most} bytes; allow longer ones if that is right"
+                "the cell to give takes more than {}; allow longer ones if that is right",
+                counted(self.max_cell, "byte")
             ));
         }
         let has_lines = !self.line_ends && cell.contains(['\n', '\r']);
@@ -350,16 +351,16 @@ impl Job {
         if self.protocol != Protocol::Auto {
             return None;
         }
-        let keys = own.saturating_add(peer);
+        let keys = counted(own.saturating_add(peer), "key");
         if self.is_small(own, peer) {
             return Some(format!(
-                "picked for {keys} keys on both sides: of a small set a cheating peer can test fewer keys than \
+                "picked for {keys} on both sides: of a small set a cheating peer can test fewer keys than \
                  with paxos"
             ));
         }
         let over = link.map_or_else(|| "any link".to_owned(), |link| format!("this link ({link})"));
         let other = if protocol == Protocol::Paxos { Protocol::Vole } else { Protocol::Paxos };
-        Some(format!("picked for {keys} keys on both sides: over {over} faster than {}", other.name()))
+        Some(format!("picked for {keys} on both sides: over {over} faster than {}", other.name()))
     }
 
     /// Why VOLE-PSI runs, where it was not named and the kind of result leaves no choice.
@@ -460,7 +461,7 @@ impl Job {
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
         self.check_owner()?;
         if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
-            let what = format!("paxos reveals rows alone, vole {} too", self.reveal.name());
+            let what = format!("paxos reveals only rows, vole {} too", self.reveal.name());
             return Err(Error::Parameter { name: "protocol", what });
         }
         if self.protocol == Protocol::Vole
@@ -474,7 +475,7 @@ impl Job {
             return Err(Error::Parameter { name: "protocol", what });
         }
         if self.each.is_some() && self.reveal != Reveal::Shares {
-            let what = format!("a function takes shares, and {} are none", self.reveal.name());
+            let what = format!("a function of each match (eval) needs shares, not {}", self.reveal.name());
             return Err(Error::Parameter { name: "reveal", what });
         }
         Ok(())
@@ -495,7 +496,8 @@ impl Job {
         let tested = match self.security {
             Security::Malicious => {
                 let words = self.ahead(announced, keys)?.words();
-                format!(". If it announces {announced} keys and cheats, it can test {words}")
+                let announced = counted(announced, "key");
+                format!(". If it announces {announced} and cheats, it can test {words}")
             }
             Security::SemiHonest => String::new(),
         };
@@ -516,10 +518,11 @@ impl Job {
         let tested = match tested {
             None => String::new(),
             Some(Tested { most, .. }) if most == announced => {
-                format!(". It can have tested no more than the {announced} keys that it announced")
+                format!(". It announced {}, and can have tested no more", counted(announced, "key"))
             }
             Some(tested) => format!(
-                ". It announced {announced} keys; if it cheated, it can have tested {}",
+                ". It announced {}; if it cheated, it can have tested {}",
+                counted(announced, "key"),
                 tested.words()
             ),
         };
@@ -528,14 +531,14 @@ impl Job {
 
     /// `tested` is about a peer that cheats.
     fn learns(&self, about: About<'_>, keys: u64, tested: &str) -> String {
-        let have = about.does("have", "has");
+        let has = format!("that {} {}", about.does("have", "has"), counted(keys, "distinct key"));
         let what = match self.learns {
             Learns::Me => match &self.reveal {
                 Reveal::Payload(_) => format!(
-                    "that {have} {keys} distinct keys, and which columns of its rows {}; nothing else",
+                    "{has}, and which columns of its rows {}; nothing else",
                     about.does("asked for", "asked for")
                 ),
-                _ => format!("that {have} {keys} distinct keys; nothing else"),
+                _ => format!("{has}; nothing else"),
             },
             Learns::Peer | Learns::Both => {
                 let result = match &self.each {
@@ -543,9 +546,7 @@ impl Job {
                     None => self.reveal.words(self.min_matches, about),
                 };
                 let (clipped, owner) = (self.clipped_words(), self.owner_words(keys, about));
-                format!(
-                    "that {have} {keys} distinct keys, and {result}{clipped}; nothing else{owner}{tested}"
-                )
+                format!("{has}, and {result}{clipped}; nothing else{owner}{tested}")
             }
         };
         super::learned(self.security, &what)
@@ -728,7 +729,7 @@ impl Job {
         match self.peer_keys.filter(|said| *said != keys) {
             None => Ok(()),
             Some(said) => {
-                Err(Error::Peer(format!("the peer announced {said} keys, and {keys} when the run began")))
+                Err(Error::Peer(format!("the peer announced first {said}, then {}", counted(keys, "key"))))
             }
         }
     }

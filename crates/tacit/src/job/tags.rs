@@ -16,14 +16,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{About, Course, Observer, Phase, first};
+use super::{About, Course, Observer, Phase, agreed, first};
 use crate::catalogue::{Candidate, Link, Machine, OPRF, VOLE};
 use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tacit_crypto::text::counted;
 use tacit_crypto::{Prg, hex};
-use tacit_net::{Agreement, Channel, LinkModel};
+use tacit_data::records::KeySpec;
+use tacit_net::{Agreement, Channel, Difference, LinkModel};
 use tacit_psi::oprf::private::{self, Client};
 use tacit_psi::oprf::{self, tags};
 use thiserror::Error as Fault;
@@ -95,9 +97,12 @@ impl Publishing {
     }
 }
 
+/// The setting that names the publication.
+pub(crate) const PUBLICATION: &str = "publication";
+
 /// What both sides must agree on: the publication, and with it everything that stands in its file.
 fn agreement(role: &str, peer: &str, digest: &[u8; 32]) -> Agreement {
-    Agreement::new("tags", role, peer).with("protocol", oprf::NAME).with("publication", hex(digest))
+    Agreement::new("tags", role, peer).with("protocol", oprf::NAME).with(PUBLICATION, hex(digest))
 }
 
 /// What a client learns of a publication of `count` keys, in words.
@@ -112,7 +117,10 @@ pub fn learned_about(name: &str, count: u64) -> String {
 
 fn published(about: About<'_>, count: u64) -> String {
     let have = about.does("have", "has");
-    format!("that {have} {count} distinct keys, and which of its own keys are among them; nothing else")
+    format!(
+        "that {have} {count}, and which of its own keys are among them; nothing else",
+        count = counted(count, "distinct key")
+    )
 }
 
 /// What a publisher learns of a client that asks for `asked` keys, in words.
@@ -126,7 +134,7 @@ pub fn learned_of_client(name: &str, asked: u64) -> String {
 }
 
 fn queried(about: About<'_>, asked: u64) -> String {
-    format!("that {} {asked} queries; nothing else", about.does("made", "made"))
+    format!("that {} {asked}; nothing else", about.does("made", "made"), asked = counted(asked, "query"))
 }
 
 /// Our side answers the queries of one client.
@@ -189,15 +197,19 @@ pub struct Querying<'a> {
 #[derive(Clone, PartialEq, Eq, Debug, Fault)]
 pub enum Refusal {
     /// Keys are made in another way.
-    #[error("was made with `{theirs}`, and this run has `{ours}`; make keys as the publication does")]
+    #[error("keys differ: {}; {}", listed(differences), remedy(with_types.as_deref()))]
     Keys {
-        /// How the publication makes them.
-        theirs: String,
-        /// How we do.
-        ours: String,
+        /// In which settings.
+        differences: Vec<Difference>,
+        /// Our columns with the publication's types, where types are all that differs.
+        with_types: Option<String>,
     },
     /// More keys than a client has queries.
-    #[error("{asked} distinct keys, and a client of this publication has {left} queries; take fewer rows")]
+    #[error(
+        "{}, and a client of this publication has {}; take fewer rows",
+        counted(asked, "distinct key"),
+        counted(left, "query")
+    )]
     TooMany {
         /// Our keys.
         asked: u64,
@@ -206,10 +218,21 @@ pub enum Refusal {
     },
 }
 
+fn listed(differences: &[Difference]) -> String {
+    differences.iter().map(|one| one.against("the file's")).collect::<Vec<_>>().join(", ")
+}
+
+fn remedy(with_types: Option<&str>) -> String {
+    match with_types {
+        Some(key) => format!("write {key}"),
+        None => "use the same as the file".to_owned(),
+    }
+}
+
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Keys { .. } => Error::Parameter { name: "key", what: refusal.to_string() },
+            Refusal::Keys { .. } => Error::Parameter { name: "key", what: format!("{refusal}") },
             Refusal::TooMany { .. } => Error::Input(refusal.to_string()),
         }
     }
@@ -217,10 +240,17 @@ impl From<Refusal> for Error {
 
 impl Querying<'_> {
     /// Whether `asked` keys, made as `key` says, can be asked for.
-    pub fn check(&self, key: &str, asked: u64) -> std::result::Result<(), Refusal> {
+    pub fn check(&self, key: &KeySpec, asked: u64) -> std::result::Result<(), Refusal> {
         let terms = &self.publication.terms;
-        if key != terms.key {
-            return Err(Refusal::Keys { theirs: terms.key.clone(), ours: key.to_owned() });
+        let ours = key.agreement();
+        if ours != terms.key {
+            let differences = agreed::differences(&ours, &terms.key);
+            let types = match &differences[..] {
+                [one] if one.setting == agreed::KEY_TYPES => one.theirs.as_deref(),
+                _ => None,
+            };
+            let with_types = types.and_then(|types| agreed::with_types(key, types));
+            return Err(Refusal::Keys { differences, with_types });
         }
         if asked > terms.per_client {
             return Err(Refusal::TooMany { asked, left: terms.per_client });
@@ -298,6 +328,8 @@ mod tests {
     use super::*;
     use crate::job::Step;
     use std::io::Cursor;
+    use tacit_data::keys::Named;
+    use tacit_data::records::Normalisation;
 
     #[derive(Default)]
     struct Witness(Mutex<Vec<Step>>);
@@ -372,16 +404,25 @@ mod tests {
     fn a_set_is_published_asked_and_published_anew() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("set.oprf");
-        let terms = Terms { lifetime: 5, per_client: 4, key: "email".into() };
+        let spec = |column: &str| {
+            let named = Named::parse(column).unwrap();
+            KeySpec::named([named], Normalisation::default())
+        };
+        let (email, name) = (spec("email"), spec("name:email"));
+        let terms = Terms { lifetime: 5, per_client: 4, key: email.agreement() };
         let (made, bytes) = published(&["ann", "bob", "cleo"], terms, &path);
         let asking = Querying { publication: &made.publication, digest: &made.digest };
         let mine = ["dora", "bob", "ann"];
 
         // What does not fit is refused with its reason, before anything is asked.
-        assert_eq!(asking.check("email", 3), Ok(()));
-        assert_eq!(asking.check("email", 5), Err(Refusal::TooMany { asked: 5, left: 4 }));
-        let other = asking.check("name", 3).unwrap_err();
-        assert!(matches!(Error::from(other), Error::Parameter { name: "key", .. }));
+        assert_eq!(asking.check(&email, 3), Ok(()));
+        assert_eq!(asking.check(&email, 5), Err(Refusal::TooMany { asked: 5, left: 4 }));
+        let other = asking.check(&name, 3).unwrap_err().to_string();
+        assert_eq!(other, "keys differ: key types (yours email, the file's text); write name");
+        let two =
+            KeySpec::named(["a", "b"].map(|name| Named::parse(name).unwrap()), Normalisation::default());
+        let other = asking.check(&two, 3).unwrap_err().to_string();
+        assert_eq!(other, "keys differ: key columns (yours 2, the file's 1); use the same as the file");
 
         let private = Mutex::new(Private::open(&path, &seal()).unwrap());
         let answering = Answering { private: &private, client: client(Some("bob")), most: u64::MAX };

@@ -8,6 +8,7 @@ use super::{Link, Machine};
 use crate::catalogue::VOLE;
 use crate::job::psi::bucket_places;
 use crate::{Error, Result};
+use tacit_crypto::text::counted;
 use tacit_ot::Security;
 
 /// Seconds that a job takes whatever its size: reading what is written, stages of the engine, the gateways'
@@ -86,7 +87,11 @@ pub fn psi(clusters: &Clusters) -> Result<Bill> {
     let buckets = buckets.unwrap_or(picked);
     let places = bucket_places(keys, buckets);
     if places > crate::job::psi::gateway::MOST_PLACES {
-        let what = format!("{keys} keys do not fit {buckets} buckets: {places} in each");
+        let what = format!(
+            "{keys} do not fit {buckets}: {places} in each",
+            keys = counted(keys, "key"),
+            buckets = counted(buckets, "bucket")
+        );
         return Err(Error::Parameter { name: "rows", what });
     }
     // The link is counted over all buckets at once, so that each one's is left out.

@@ -120,6 +120,7 @@ fn is_absence(error: &Error) -> bool {
                 | Net::NoPeer { .. }
                 | Net::Unresolved { .. }
                 | Net::NoRelay { .. }
+                | Net::RelayLost { .. }
                 | Net::TurnedAway { .. }
                 | Net::NobodyMet { .. }
         )

@@ -5,6 +5,7 @@ use crate::job::ot::{Job, Role, Sink, Source};
 use crate::ot::{Kind, Sent};
 use crate::plan::Choice;
 use crate::{Error, Result};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Block};
 use zeroize::Zeroize;
 
@@ -106,7 +107,11 @@ impl Session {
 fn room(count: u64) -> Result<Vec<Block>> {
     let mut blocks = Vec::new();
     let reserved = usize::try_from(count).ok().and_then(|count| blocks.try_reserve_exact(count).ok());
-    reserved
-        .ok_or_else(|| Error::Usage(format!("{count} OTs do not fit into memory: take fewer, or run_ot")))?;
+    reserved.ok_or_else(|| {
+        Error::Usage(format!(
+            "{count} do not fit into memory: take fewer, or run_ot",
+            count = counted(count, "OT")
+        ))
+    })?;
     Ok(blocks)
 }

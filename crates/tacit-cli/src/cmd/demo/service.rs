@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tacit::crypto::text::counted;
 use tacit::{Error, Result};
 use tacit_console::machine::terminate;
 
@@ -150,9 +151,9 @@ fn report(
     let mut text = format!("By a service: the rules are in {}, and its offer was\n", name(&dir.join(POLICY)));
     terms.iter().for_each(|line| text += &format!("  {line}\n"));
     text += &format!(
-        "{} matches for the shop, the same; asked again, the service refuses by its rule {refused_by}\n\
+        "{} for the shop, the same; asked again, the service refuses by its rule {refused_by}\n\
          {} record at either side, signed by both, of these two inputs; {:.2} s from start to end",
-        result["matches"],
+        counted(&result["matches"], "match"),
         records["signed_by_both"],
         wall.as_secs_f64()
     );

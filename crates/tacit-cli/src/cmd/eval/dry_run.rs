@@ -6,6 +6,7 @@ use crate::cli::peer::learned;
 use serde_json::{Value, json};
 use tacit::catalogue::fields_in_words;
 use tacit::crypto::hex;
+use tacit::crypto::text::counted;
 use tacit::job::eval::Job;
 use tacit::link::measure_link;
 use tacit::net::{Agreement, LinkModel};
@@ -49,9 +50,11 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
         more["source_digest"] = json!(source);
     }
     let size = format!(
-        "{gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
-         {} rows by",
-        args.rows
+        "{gates}, {and} of them AND, AND depth {and_depth}, at most {width} at one depth\n\
+         {} by",
+        counted(args.rows, "row"),
+        gates = counted(gates, "gate"),
+        width = counted(width, "AND gate")
     );
     let fields = [&function.garbler, &function.evaluator, &function.outputs].map(Vec::as_slice);
     let preview =
@@ -127,12 +130,13 @@ impl Preview<'_> {
         let text = format!(
             "{head}{name}: {about}\n\
              garbler: {garbler}; evaluator: {evaluator}; out: {result}\n\
-             {size} {}: the garbler sends {garbler_bytes} bytes, the evaluator {evaluator_bytes}, in {} rounds\n\
+             {size} {}: the garbler sends {garbler_bytes}, the evaluator {evaluator_bytes}, in {}\n\
              about {:.3} s over {} link {model}, connecting apart",
             best.protocol,
-            best.rounds,
+            counted(best.rounds, "round"),
             best.time.as_secs_f64(),
             if *is_measured { "the measured" } else { "the" },
+            garbler_bytes = counted(garbler_bytes, "byte"),
         );
         context.result(&object, &text)?;
         if context.json {

@@ -7,6 +7,7 @@ use crate::cli::peer::learned;
 use serde_json::json;
 use std::time::Instant;
 use tacit::catalogue::{self, fields_in_words};
+use tacit::crypto::text::counted;
 use tacit::job::eval::layout::Inputs;
 use tacit::job::long::Job;
 use tacit::plan::Machine;
@@ -94,8 +95,8 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
         rows: 1,
         more: json!({ "streamed": true, "and": function.ands, "memory_bytes": job.memory() }),
         size: format!(
-            "{} AND gates, made while it runs: each side holds at most {} MiB\nby",
-            function.ands,
+            "{}, made while it runs: each side holds at most {} MiB\nby",
+            counted(function.ands, "AND gate"),
             job.memory() >> 20
         ),
     };
@@ -130,10 +131,10 @@ pub(super) fn list(context: &Context) -> Result<()> {
         });
         let text = format!(
             "{name:14} {}, made while it runs\n{:14} garbler: {garbler}; evaluator: {evaluator}; out: {outputs}; \
-             {} AND gates, about {seconds:.0} s and {:.1} GB",
+             {}, about {seconds:.0} s and {:.1} GB",
             function.about,
             "",
-            function.ands,
+            counted(function.ands, "AND gate"),
             bytes as f64 / 1e9
         );
         context.result(&object, &text)?;

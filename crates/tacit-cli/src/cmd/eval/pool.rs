@@ -11,6 +11,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tacit::catalogue::AUTHENTICATED;
+use tacit::crypto::text::counted;
 use tacit::job::eval::pool::Pool;
 use tacit::two_pc::Owner;
 use tacit::two_pc::authenticated::{Demand, Header, Stored};
@@ -146,14 +147,14 @@ fn about(file: &Path, header: &Header) -> serde_json::Value {
 
 fn in_words(header: &Header) -> String {
     format!(
-        "pool {}: the {}'s half for {} rows of at most {} AND gates, and {} and {} input bits of garbler and \
+        "pool {}: the {}'s half for {} of at most {}, and {} and {} of garbler and \
          evaluator; not used",
         header.short_id(),
         halves::name(header.role),
-        header.rows,
-        header.one.ands,
+        counted(header.rows, "row"),
+        counted(header.one.ands, "AND gate"),
         header.one.garbler_inputs,
-        header.one.evaluator_inputs,
+        counted(header.one.evaluator_inputs, "input bit"),
     )
 }
 

@@ -139,8 +139,9 @@ fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Re
     let buckets = job.buckets(keys, keys, disk).ok_or_else(|| Error::Parameter {
         name: "memory",
         what: format!(
-            "{} bytes do not suffice for {keys} keys in {MAX_BUCKETS} buckets; give more",
-            disk.memory
+            "{} do not suffice for {keys} in {MAX_BUCKETS} buckets; give more",
+            counted(disk.memory, "byte"),
+            keys = counted(keys, "key")
         ),
     })?;
     let bytes = ROW_ON_DISK.saturating_mul(keys);
@@ -205,23 +206,24 @@ fn report(
     text += &put.report(&args.results, &mut object);
     text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
     if result.repeated > 0 {
-        text += &format!("{} buckets were begun again after the connection was lost\n", result.repeated);
+        text += &format!("the connection was lost; started over: {}\n", counted(result.repeated, "bucket"));
     }
     text += &format!(
-        "our file: {} rows, {} distinct keys, {duplicates} rows with the key of an earlier row, {} rows without a key\n\
-         the peer: {} distinct keys\n\
-         {:.3} s, {} bytes sent, {} received, {} rounds; vole in {} buckets ({})\n\
+        "your file: {}, {}, {duplicates} with the key of an earlier row, {} without a key\n\
+         the peer: {}\n\
+         {:.3} s, {} sent, {} received, {}; vole in {} ({})\n\
          the other side learned {learned}",
-        pass.rows,
-        result.own,
-        pass.without_key,
-        result.peer,
+        counted(pass.rows, "row"),
+        counted(result.own, "distinct key"),
+        counted(pass.without_key, "row"),
+        counted(result.peer, "distinct key"),
         wall.as_secs_f64(),
-        stats.bytes_sent,
+        counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
-        stats.rounds,
-        result.buckets,
+        counted(stats.rounds, "round"),
+        counted(result.buckets, "bucket"),
         security_name(job.security),
+        duplicates = counted(duplicates, "row"),
     );
     context.result(&object, &text)
 }

@@ -8,6 +8,7 @@ use crate::cli::results::Put;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
+use tacit::crypto::text::counted;
 use tacit::data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::tags::TagFile;
@@ -168,16 +169,17 @@ pub(super) fn run(
         }
         object["found"] = Value::from(found);
     } else {
-        text += &format!("{} matches\n", matches.len());
+        text += &format!("{}\n", counted(matches.len(), "match"));
     }
     text += &put.report(&args.results, &mut object);
     text += &format!(
-        "{count} queries to {} published keys, {} left; {:.3} s, {} bytes sent, {} received\n{learns}",
-        offer.service_keys,
+        "{count} to {}, {} left; {:.3} s, {} sent, {} received\n{learns}",
+        counted(offer.service_keys, "published key"),
         offer.left.rows.saturating_sub(count),
         done.ran.wall.as_secs_f64(),
-        stats.bytes_sent,
+        counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
+        count = counted(count, "query"),
     );
     context.result(&object, &text)?;
     keep(signed, &folder)

@@ -38,8 +38,10 @@
 //! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the
 //! paper: those of the module `tpprf`.
 
+mod kind;
 mod two_round;
 
+pub use kind::Kind;
 pub use two_round::TwoRound;
 
 use super::params::{Code, LARGEST_RUN};
@@ -74,17 +76,6 @@ const PARTY: usize = 1 + 32;
 /// Bytes of a reply's MAC.
 const MAC: usize = 32;
 const HEADER: usize = MAGIC.len() + 4 + 8 + 32;
-
-/// What a message is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    PublicKey = 1,
-    ReceiverKey = 2,
-    Answer = 3,
-    SenderKey = 4,
-    Question = 5,
-    Reply = 6,
-}
 
 /// What the receiver chooses when it makes a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -242,7 +233,8 @@ impl Header {
         }
         if header.id != *id {
             return Err(malformed(
-                "the message belongs to another session, or to other parties than those whose keys sign it",
+                "belongs to another session, or to other parties than those whose keys sign it; use the files of one \
+                 session",
             ));
         }
         Ok(body)
@@ -746,11 +738,18 @@ impl SenderKey {
         Ok(out)
     }
 
+    /// An error where the key answered something else.
+    pub fn check_public(&self, public_key: &[u8], context: &[u8]) -> Result<()> {
+        self.public(public_key, context).map(|_| ())
+    }
+
     /// What was answered. Errors where the key answered something else.
     fn public(&self, public_key: &[u8], context: &[u8]) -> Result<Public> {
         let public = Public::new(public_key, context)?;
         if public.id != self.public_id || public.params != self.params {
-            return Err(malformed("the key belongs to another session"));
+            return Err(malformed(
+                "is of another session than this key; use the public key that was answered",
+            ));
         }
         Ok(public)
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tacit_2pc::Owner;
 use tacit_2pc::circuit::value::{Field, parse};
 use tacit_crypto::BitVec;
+use tacit_crypto::text::counted;
 use tacit_lang::{Program, Type};
 use tacit_net::shown;
 use zeroize::Zeroizing;
@@ -82,9 +83,15 @@ impl<'a> Layout<'a> {
                 .iter()
                 .map(|field| match field.count {
                     1 => (format!("{} ({})", field.name, field.range()), 1),
-                    count => {
-                        (format!("{} ({count} values, each {})", field.name, field.range()), count as usize)
-                    }
+                    count => (
+                        format!(
+                            "{} ({count}, each {})",
+                            field.name,
+                            field.range(),
+                            count = counted(count, "value")
+                        ),
+                        count as usize,
+                    ),
                 })
                 .collect(),
             Inputs::Literals(program, role) => program
@@ -96,7 +103,9 @@ impl<'a> Layout<'a> {
                         (format!("{name} ({ty}, or its fields {})", names.join(", ")), parts.len())
                     }
                     Type::Tuple(parts) => (format!("{name} ({ty}, or its parts)"), parts.len()),
-                    Type::Array(_, count) => (format!("{name} ({ty}, or its {count} values)"), *count),
+                    Type::Array(_, count) => {
+                        (format!("{name} ({ty}, or its {count})", count = counted(count, "value")), *count)
+                    }
                     _ => (format!("{name} ({ty})"), 1),
                 })
                 .collect(),
@@ -112,7 +121,10 @@ impl<'a> Layout<'a> {
                 let wanted = if wanted.is_empty() { "none".to_owned() } else { wanted.join(", ") };
                 return Err(Error::Parameter {
                     name: "columns",
-                    what: format!("{n} columns where our side's inputs are: {wanted}; choose as many"),
+                    what: format!(
+                        "{n} where your inputs are: {wanted}; choose as many",
+                        n = counted(n, "column")
+                    ),
                 });
             }
         };

@@ -10,6 +10,7 @@ use std::io::{Seek, Write};
 use tacit_2pc::authenticated::buckets::Level;
 use tacit_2pc::authenticated::{Demand, Header, Session, Stored};
 use tacit_2pc::{OutputTo, Owner};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
@@ -114,7 +115,7 @@ impl Pool {
 
     /// What the other side learns by making it.
     pub fn learns(&self) -> String {
-        learned(Security::Malicious, "how many gates and inputs we prepared, and nothing of our half")
+        learned(Security::Malicious, "how many gates and inputs you prepared, and nothing of your half")
     }
 
     /// Makes this side's half with the `peer` of the session alone, and writes it to `out`, sealed with
@@ -173,10 +174,10 @@ impl Job<'_> {
         }
         if !have.covers(need) {
             return Err(Error::Input(format!(
-                "the pool is for functions of at most {} AND gates, {} input bits of the garbler and {} of the \
+                "the pool is for functions of at most {}, {} of the garbler and {} of the \
                  evaluator, and this one has {}, {} and {}; make one for it on both sides",
-                have.ands,
-                have.garbler_inputs,
+                counted(have.ands, "AND gate"),
+                counted(have.garbler_inputs, "input bit"),
                 have.evaluator_inputs,
                 need.ands,
                 need.garbler_inputs,
@@ -185,8 +186,8 @@ impl Job<'_> {
         }
         if rows > header.rows {
             return Err(Error::Input(format!(
-                "the pool is for at most {} rows, and there are {rows}; make one for them on both sides",
-                header.rows
+                "the pool is for at most {}, and there are {rows}; make one for them on both sides",
+                counted(header.rows, "row")
             )));
         }
         Ok(())

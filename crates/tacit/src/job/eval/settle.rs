@@ -6,6 +6,7 @@ use crate::{Error, Result, Security};
 use std::time::{Duration, Instant};
 use tacit_2pc::Owner;
 use tacit_2pc::wmk17::Copies;
+use tacit_crypto::text::counted;
 use tacit_net::{Channel, LinkModel};
 
 /// What was picked.
@@ -131,8 +132,9 @@ pub(in crate::job) fn measures(protocol: &Entry, ands: u64) -> bool {
 
 /// So many AND gates in so many rows, in words.
 pub(in crate::job) fn size(ands: u64, rows: u64) -> String {
-    let rows = if rows == 1 { String::new() } else { format!(" in each of {rows} rows") };
-    format!("{ands} AND gates{rows}")
+    let rows =
+        if rows == 1 { String::new() } else { format!(" in each of {rows}", rows = counted(rows, "row")) };
+    format!("{ands}{rows}", ands = counted(ands, "AND gate"))
 }
 
 /// What the evaluator says: that it measures a round trip, or that its pick follows.

@@ -52,6 +52,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use table::{Keys, Table};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Prg, workers};
 use tacit_net::{Agreement, Channel, Limits};
 use tacit_ot::BaseOt;
@@ -187,7 +188,11 @@ impl Job {
 }
 
 fn too_little(keys: u64, memory: u64) -> Error {
-    let what = format!("{memory} bytes do not suffice for {keys} keys and the peer's; give more");
+    let what = format!(
+        "{memory} do not suffice for {keys} and the peer's; give more",
+        memory = counted(memory, "byte"),
+        keys = counted(keys, "key")
+    );
     Error::Parameter { name: "memory", what }
 }
 
@@ -497,7 +502,10 @@ impl Way<'_> {
         let peer = meeting::announce(channel, own)?;
         if peer > self.most_peer_keys {
             let most = self.most_peer_keys;
-            return Err(Error::Peer(format!("the peer has {peer} keys where at most {most} may be")));
+            return Err(Error::Peer(format!(
+                "the peer has {peer} where at most {most} may be",
+                peer = counted(peer, "key")
+            )));
         }
         // Both send before either may refuse, so that the peer does not wait for a side that has ended.
         let wanted = self.job.buckets(own, peer, self.disk);
@@ -603,8 +611,10 @@ impl Way<'_> {
         // proof: buckets 2.7
         if ran.peer_elements != places[1] {
             return Err(Error::Peer(format!(
-                "the peer's bucket has {} keys instead of {}: it announced {} keys and has others",
-                ran.peer_elements, places[1], plan.peer
+                "the peer's bucket has {} instead of {}: it announced {} and has others",
+                counted(ran.peer_elements, "key"),
+                places[1],
+                counted(plan.peer, "key")
             )));
         }
         let mut guard = lock(shared);

@@ -1,5 +1,6 @@
 //! Which of the settings that two sides gave differently their users are told.
 
+use crate::job::agreed;
 use tacit_net::Difference;
 
 /// The setting that binds everything about keys.
@@ -10,6 +11,11 @@ pub(crate) fn causes(mut differences: Vec<Difference>) -> Vec<Difference> {
     const OF_KEYS: [&str; 6] = ["key columns", "key types", "key labels", "case-fold", "nfc", "trim"];
     if differences.iter().any(|one| OF_KEYS.contains(&one.setting.as_str())) {
         differences.retain(|one| one.setting != KEYS);
+    }
+    if let Some(at) = differences.iter().position(|one| one.setting == KEYS) {
+        let Difference { ours, theirs, .. } = &differences[at];
+        let parts = agreed::differences(ours.as_deref().unwrap_or(""), theirs.as_deref().unwrap_or(""));
+        differences.splice(at..=at, parts);
     }
     // One side alone runs in buckets: all that is said of them follows from that.
     let is_buckets = |value: &Option<String>| value.as_deref() == Some(super::buckets::ON_DISK);

@@ -35,7 +35,7 @@ impl Each {
             let bits: u32 = function.fields(owner).iter().map(Field::bits).sum();
             if bits > MAX_INPUT_BITS {
                 return fault(format!(
-                    "{bits} bits of inputs a side and key, where {MAX_INPUT_BITS} is the most"
+                    "inputs of {bits} bits a side and key, where {MAX_INPUT_BITS} is the most"
                 ));
             }
         }

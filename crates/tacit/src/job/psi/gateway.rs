@@ -51,6 +51,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tacit_crypto::fence::fenced;
+use tacit_crypto::text::counted;
 use tacit_net::{Cancel, Event, Observer, OneSided, Options};
 use tacit_store::sealed::FileKey;
 
@@ -257,7 +258,10 @@ fn door(lines: &Arc<Lines>) -> Observer {
     let lines = lines.clone();
     Observer::new(move |event| match event {
         Event::Stranger { from, what, count, .. } if count.is_power_of_two() => {
-            lines(&format!("{count} strangers so far were turned away; the last from {from}: {what}"));
+            lines(&format!(
+                "{count} so far were turned away; the last from {from}: {what}",
+                count = counted(count, "stranger")
+            ));
         }
         Event::Disagreed { from, what, .. } => {
             lines(&format!("the other gateway, from {from}, was turned away: {what}"));

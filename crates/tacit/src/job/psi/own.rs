@@ -5,6 +5,7 @@ use super::reveal::{Column, Duplicates, Gift, Received, Reveal, Revealed, Table}
 use crate::{Error, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tacit_crypto::text::counted;
 use tacit_data::Written;
 use tacit_data::csv::Place;
 use tacit_data::give::Purpose;
@@ -33,9 +34,9 @@ impl Own {
         job.check_keys(own.count())?;
         if own.count() > most {
             return Err(Error::Input(format!(
-                "{}: {} distinct keys, more than the {most} that a run can take; split the file",
+                "{}: {}, more than the {most} that a run can take; split the file",
                 own.name(),
-                own.count()
+                counted(own.count(), "distinct key")
             )));
         }
         Ok(own)

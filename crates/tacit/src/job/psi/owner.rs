@@ -117,7 +117,8 @@ impl Job {
         let bits: usize = outputs.iter().map(|output| output.bits().len()).sum();
         if self.result_to_owner && bits as u64 > MOST_CARRIED {
             let what = format!(
-                "opens {bits} bits, and where a side's own numbers go in {MOST_CARRIED} are the most"
+                "opens {bits}, and where a side's own numbers go in {MOST_CARRIED} are the most",
+                bits = counted(bits, "bit")
             );
             return Err(Error::Parameter { name: "result-to-owner", what });
         }

@@ -6,6 +6,7 @@ use super::shared::{Found, Statistic};
 use crate::catalogue::VOLE;
 use crate::{Error, Result};
 use std::borrow::Cow;
+use tacit_crypto::text::counted;
 use tacit_data::keys;
 use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
@@ -208,7 +209,7 @@ impl Reveal {
 pub(super) fn withheld(min_matches: u64) -> String {
     match min_matches {
         0 => String::new(),
-        least => format!(", or that fewer than {least} keys count"),
+        least => format!(", or that there are fewer than {least}", least = counted(least, "key")),
     }
 }
 

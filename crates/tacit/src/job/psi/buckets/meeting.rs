@@ -6,6 +6,7 @@ use super::{ATTEMPTS, MAX_BUCKETS};
 use crate::{Error, Result};
 use tacit_crypto::Prg;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
+use tacit_crypto::text::counted;
 use tacit_crypto::transcript::Transcript;
 use tacit_net::{Channel, Party};
 
@@ -101,7 +102,10 @@ pub(in crate::job::psi) fn agree(channel: &mut Channel, wanted: u64) -> Result<u
     channel.flush()?;
     let theirs = channel.recv_u64()?;
     if !theirs.is_power_of_two() || theirs > MAX_BUCKETS {
-        return Err(Error::Peer(format!("the peer asks for {theirs} buckets, which is no number of them")));
+        return Err(Error::Peer(format!(
+            "the peer asks for {theirs}, which is no number of them",
+            theirs = counted(theirs, "bucket")
+        )));
     }
     Ok(wanted.max(theirs))
 }

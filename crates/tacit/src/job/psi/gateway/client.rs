@@ -10,6 +10,7 @@ use crate::{Blame, Error, Result, Security, security_name};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 use tacit_crypto::aes::Aes128;
+use tacit_crypto::text::counted;
 use tacit_crypto::{Prg, workers};
 use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Limits, OneSided, Party, PublicKey, SessionId};
@@ -424,8 +425,10 @@ impl Planned {
         channel.flush()?;
         if peer_elements != places[1] {
             return Err(Error::Peer(format!(
-                "the peer's bucket has {peer_elements} keys instead of {}: it announced {} keys and has others",
-                places[1], self.peer
+                "the peer's bucket has {peer_elements} instead of {}: it announced {} and has others",
+                places[1],
+                counted(self.peer, "key"),
+                peer_elements = counted(peer_elements, "key")
             )));
         }
         Ok((result, peer_received))

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use tacit_crypto::Prg;
+use tacit_crypto::{Prg, text::counted};
 use tacit_net::{Channel, Session};
 
 /// Between two exchanges where nothing has happened.
@@ -647,7 +647,8 @@ impl Job {
         }
         if !fits(buckets) {
             return Err(Error::Input(format!(
-                "{own} keys here and {peer} there do not fit {MAX_BUCKETS} buckets"
+                "your {} and the peer's {peer} do not fit {MAX_BUCKETS} buckets",
+                counted(own, "key")
             )));
         }
         if !self.inner().state.toss()? {
@@ -657,7 +658,8 @@ impl Job {
         let plan = meeting::toss(channel, &mut Prg::from_os(), [own, peer], buckets)?;
         self.inner().state.settle(plan)?;
         meeting::together(channel, SETTLED)?;
-        self.say(&format!("settled: {own} keys here, {peer} there, {buckets} buckets"));
+        let (own, buckets) = (counted(own, "key"), counted(buckets, "bucket"));
+        self.say(&format!("settled: your {own}, the peer's {peer}, {buckets}"));
         Ok(())
     }
 

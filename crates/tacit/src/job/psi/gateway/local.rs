@@ -10,6 +10,7 @@ use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tacit_crypto::fence::fenced;
+use tacit_crypto::text::counted;
 use tacit_net::crowd::makes_room;
 use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Limits, Party, SessionId, relay};
@@ -97,9 +98,9 @@ fn failed(house: &House, from: IpAddr, error: &Error) {
         unknown.failed
     };
     if count.is_power_of_two() {
-        let callers = if count == 1 { "caller" } else { "callers" };
         house.say(&format!(
-            "{count} {callers} of the cluster so far showed no token; the last from {from}: {error}"
+            "{} of the cluster so far showed no token; the last from {from}: {error}",
+            counted(count, "caller")
         ));
     }
 }

@@ -11,6 +11,7 @@ use super::super::buckets::MAX_BUCKETS;
 use crate::{Blame, Error, Result};
 use std::time::Duration;
 use tacit_crypto::Prg;
+use tacit_crypto::text::counted;
 use tacit_net::{Agreement, Channel, Identity, Limits};
 use zeroize::Zeroizing;
 
@@ -504,8 +505,9 @@ pub(super) fn hear(channel: &mut Channel, all: &Token) -> Result<(Request, Asked
 pub(super) fn take(channel: &mut Channel, length: u64, hash: &[u8; 32]) -> Result<Zeroizing<Vec<u8>>> {
     if length > MOST_OF_RESULT as u64 {
         return Err(Error::Input(format!(
-            "a bucket's result takes {length} bytes, where {MOST_OF_RESULT} are the most: take more buckets, or ask for \
-             fewer columns"
+            "a bucket's result takes {length}, where {MOST_OF_RESULT} are the most: take more buckets, or ask for \
+             fewer columns",
+            length = counted(length, "byte")
         )));
     }
     let mut result = Zeroizing::new(Vec::new());
