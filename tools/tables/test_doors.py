@@ -144,7 +144,8 @@ def said_ways(folder):
     for line in LINES.splitlines():
         book.active.append(line.split(",") if line[0] != "," else ["#N/A", "3"])
     book.save(folder / "errors.xlsx")
-    pq.write_table(pa.table({"k": [b"ann", "Zoë".encode(), None, b"ANN"]}), folder / "bytes.parquet")
+    columns = {"k": [b"ann", "Zoë".encode(), None, b"ANN"], "n": [1, 2, 3, 4]}
+    pq.write_table(pa.table(columns), folder / "bytes.parquet")
     with zipfile.ZipFile(folder / "one.zip", "w") as archive:
         archive.writestr("in.csv", LINES)
     parts = [LINES[: LINES.index(",3")], "k,n\n,3\nANN,4\n"]
@@ -173,7 +174,7 @@ def said_ways(folder):
         ("sheet and range", [f"{folder}/book.xlsx#My Data!B3:C7"], [], [], {}, "k"),
         ("error cells", [f"{folder}/errors.xlsx"], ["--error-cells", "null"], ['error_cells = "null"'], {"error_cells": "null"}, "k"),
         ("binary as text", [f"{folder}/bytes.parquet"], ["--binary-as-text"], ["binary_as_text = true"], {"binary_as_text": True}, "k"),
-        ("JSON lines", [file("j.log", "".join(json.dumps({"k": line.split(",")[0]}) + "\n" for line in LINES.splitlines()[1:]))], [], [], {}, "k"),
+        ("JSON lines", [file("j.log", "".join(json.dumps(dict(zip("kn", line.split(",")))) + "\n" for line in LINES.splitlines()[1:]))], [], [], {}, "k"),
         ("zip", [f"{folder}/one.zip"], [], [], {}, "k"),
         ("xz", [file("one.xz", lzma.compress(LINES.encode()))], [], [], {}, "k"),
         ("bzip2", [file("one.bz2", bz2.compress(LINES.encode()))], [], [], {}, "k"),
@@ -403,6 +404,48 @@ class Doors(unittest.TestCase):
                                  capture_output=True, text=True)  # fmt: skip
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertEqual(json.loads(run.stdout.splitlines()[-1])["keys"], 2)
+
+    def test_every_way_by_an_intersection_a_request_and_a_batch(self):
+        (self.path / "way.csv").write_text("k\nZOË\nann\nother\n", encoding="utf-8")
+        address = free_port()
+        policy = POLICY.format(address=address).replace("peer.csv", "way.csv")
+        (self.path / "requests.toml").write_text(policy)
+        service = subprocess.Popen([TACIT, "--json", "serve", "--policy", "requests.toml"], cwd=self.path, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        self.addCleanup(service.communicate)
+        self.addCleanup(service.terminate)
+        self.assertIn("started", service.stdout.readline())
+        keys = ["--identity", "bob.key", "--peer", "alice.pub"]
+        for name, places, options, _, _, key in self.ways():
+            inputs = [word for place in places for word in ("--input", place)]
+            table = [*inputs, *options]
+            tried = subprocess.run([TACIT, "check", *table, "--key", key], check=False, capture_output=True, text=True)
+            if "this build" in tried.stderr:
+                continue
+            out = self.path / "way-out.csv"
+            port, plain = free_port(), ["psi", "--insecure-plaintext"]
+            other = [*plain, "--input", "way.csv", "--key", "k", "--listen", port, "--result", "peer"]
+            ours = [*plain, *table, "--key", key, "--connect", port, "--output", out, "--overwrite"]
+            asks = ["request", "match", "--connect", address, *keys, "--yes", *table, "--key", key, "--output", out, "--overwrite"]
+            for call in ("psi", "request"):
+                out.unlink(missing_ok=True)
+                if call == "psi":
+                    self.run_both(other, ours)
+                else:
+                    run = subprocess.run([TACIT, *map(str, asks)], check=False, cwd=self.path, capture_output=True, text=True)
+                    self.assertEqual(run.returncode, 0, f"{name}: {run.stderr}")
+                # An output of CSV is UTF-8, one of Parquet keeps its kind whatever it is called.
+                rows = [line for line in out.read_text(encoding="utf-8-sig").splitlines() if line]
+                self.assertEqual(sum(any(word in row.lower() for word in ("ann", "zoë", "a\\nn")) for row in rows), 3, f"{name}, {call}: {rows}")
+            port, column = free_port(), "2" if key == "1" else "n"
+            common = ["eval", "add32", "--insecure-plaintext", "--batch", *table, "--columns", column, "--format", "decimal"]
+            target = self.path / "way-batch.parquet"
+            target.unlink(missing_ok=True)
+            self.run_both([*common, "--listen", port, "--role", "garbler", "--output", target],
+                          [*common, "--connect", port, "--role", "evaluator"])  # fmt: skip
+            import pyarrow.parquet as pq
+
+            self.assertEqual([int(cell) for cell in pq.read_table(target)["result"].to_pylist()], [2, 4, 6, 8], name)
 
     def test_every_way_by_a_policy(self):
         for _, places, _, lines, _, key in self.ways():

@@ -176,7 +176,14 @@ pub(crate) fn rows_together(longest: u64, most: usize) -> usize {
 pub(crate) fn rows_of(batch: &RecordBatch, most: usize) -> usize {
     let longest_of = |values: &ArrayRef| match values.get_array_memory_size() <= FEW_BYTES {
         true => 0,
-        false => (0..values.len()).map(|at| bytes_of(&**values, at, at + 1)).max().unwrap_or(0),
+        // Batch after batch may have the same dictionary of a million values.
+        false => match values.data_type() {
+            DataType::Utf8 => longest_between(values.as_string::<i32>().value_offsets()),
+            DataType::LargeUtf8 => longest_between(values.as_string::<i64>().value_offsets()),
+            DataType::Binary => longest_between(values.as_binary::<i32>().value_offsets()),
+            DataType::LargeBinary => longest_between(values.as_binary::<i64>().value_offsets()),
+            _ => (0..values.len()).map(|at| bytes_of(&**values, at, at + 1)).max().unwrap_or(0),
+        },
     };
     let longest = |column: &ArrayRef| match column.data_type() {
         DataType::Dictionary(..) => longest_of(column.as_any_dictionary().values()),
@@ -192,6 +199,12 @@ pub(crate) fn rows_of(batch: &RecordBatch, most: usize) -> usize {
     rows_together(batch.columns().iter().map(longest).sum(), most)
 }
 
+/// The longest span between two offsets that follow each other.
+fn longest_between<O: arrow_array::OffsetSizeTrait>(offsets: &[O]) -> u64 {
+    let spans = offsets.windows(2).map(|ends| ends[1].as_usize().saturating_sub(ends[0].as_usize()));
+    spans.max().unwrap_or(0) as u64
+}
+
 /// Bytes of the longest value in the dictionary of a column of text or bytes.
 fn longest_of(reader: &SerializedFileReader<Stored>, group: usize, leaf: usize) -> Option<u64> {
     let mut pages = reader.get_row_group(group).ok()?.get_column_page_reader(leaf).ok()?;
@@ -205,15 +218,39 @@ fn longest_of(reader: &SerializedFileReader<Stored>, group: usize, leaf: usize) 
     Some(longest)
 }
 
-/// Holds what the pages of a Parquet file say of their sizes against what may be. Returns for each column how many
-/// bytes a row of it takes among many, at most.
+/// What the pages of a column in a Parquet file say.
+#[derive(Clone, Default)]
+pub(crate) struct Column {
+    /// How many bytes a row takes among many, at most.
+    pub width: u64,
+    pub is_encrypted: bool,
+}
+
+/// Whether the bytes from here on are pieces that each begin with their length, as encrypted pages and their headers
+/// are.
+fn is_encrypted(stored: &mut Stored, start: u64, end: u64) -> Result<bool, String> {
+    let (mut at, mut pieces) = (start, 0);
+    while at < end {
+        let Ok(length) = <[u8; 4]>::try_from(bytes_at(stored, at, 4)?) else { return Ok(false) };
+        let length = u64::from(u32::from_le_bytes(length));
+        // A nonce and a tag, if nothing else.
+        if length < 28 {
+            return Ok(false);
+        }
+        at = at.saturating_add(4 + length);
+        pieces += 1;
+    }
+    Ok(at == end && pieces >= 2 && pieces % 2 == 0)
+}
+
+/// Holds what the pages of a Parquet file say of their sizes against what may be, and tells of each column.
 pub(crate) fn check_parquet(
     stored: &mut Stored,
     metadata: &ParquetMetaData,
     again: impl Fn() -> Option<Stored>,
-) -> Result<Vec<u64>, String> {
+) -> Result<Vec<Column>, String> {
     let schema = metadata.file_metadata().schema_descr();
-    let mut widths = vec![0u64; schema.root_schema().get_fields().len()];
+    let mut found = vec![Column::default(); schema.root_schema().get_fields().len()];
     let mut reader = None;
     for (group_at, group) in metadata.row_groups().iter().enumerate() {
         let mut needed = 0u64;
@@ -259,12 +296,14 @@ pub(crate) fn check_parquet(
             // A row of a list has many.
             let rows = u64::try_from(group.num_rows()).unwrap_or(0).max(1);
             let of_row = u64::try_from(column.num_values()).unwrap_or(0).div_ceil(rows).max(1);
-            let root = schema.get_column_root_idx(leaf);
-            widths[root] = widths[root].max(width.saturating_mul(of_row));
+            let known = &mut found[schema.get_column_root_idx(leaf)];
+            known.width = known.width.max(width.saturating_mul(of_row));
+            let end = start.saturating_add(length);
+            known.is_encrypted |= largest == 0 && length > 0 && is_encrypted(stored, start, end)?;
         }
         check_memory(needed)?;
     }
-    Ok(widths)
+    Ok(found)
 }
 
 /// What a page says of itself: bytes of its header, and of what follows as it is stored and unpacked; whether that

@@ -22,7 +22,7 @@ pub use stored::is_uuid;
 pub(crate) use stored::{EXTENSION, JSON};
 pub(crate) use write::{Origin, Writer, lacks};
 
-use crate::bounds::{rows_of, rows_together};
+use crate::bounds::{self, rows_of, rows_together};
 use crate::csv::{EmptyKeys, Options};
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::{Input, Packing, Stored};
@@ -46,7 +46,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use tacit_crypto::fence::fenced;
-use words::words;
+use words::{ENCRYPTED, words};
 use zeroize::Zeroizing;
 
 /// Rows that are looked at together.
@@ -72,7 +72,7 @@ impl Format {
             Some(Format::Parquet)
         } else if start.starts_with(b"ARROW1") {
             Some(Format::ArrowFile)
-        } else if crate::bounds::is_arrow_stream(start) {
+        } else if bounds::is_arrow_stream(start) {
             Some(Format::ArrowStream)
         } else {
             None
@@ -196,7 +196,7 @@ impl Source {
             input.fault().unwrap_or_else(damaged)
         };
         let damaged = |error: String| own(words(&error));
-        let mut widths = Vec::new();
+        let mut pages = Vec::new();
         let (schema, origin, reading, moments) = match format {
             Format::Parquet => {
                 let stored = input.stored()?;
@@ -206,9 +206,8 @@ impl Source {
                 if !input.is_object() {
                     let mut stored = input.stored()?;
                     let again = || input.stored().ok();
-                    let checked =
-                        guarded(|| crate::bounds::check_parquet(&mut stored, read.metadata(), again));
-                    widths = checked.map_err(own)?;
+                    let checked = guarded(|| bounds::check_parquet(&mut stored, read.metadata(), again));
+                    pages = checked.map_err(own)?;
                 }
                 let stored = stored::describe(&input, &read, options.binary_as_text, &damaged)?;
                 let (compression, metadata) = (stored.compression, stored.metadata);
@@ -218,7 +217,7 @@ impl Source {
             }
             Format::ArrowStream => {
                 let mut stored = input.stored()?;
-                guarded(|| crate::bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
+                guarded(|| bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
                 let stored = input.stored()?;
                 let reader = guarded(|| StreamReader::try_new(BufReader::new(stored), None));
                 let schema = reader.map_err(damaged)?.schema();
@@ -227,7 +226,7 @@ impl Source {
             }
             Format::ArrowFile | Format::Excel => {
                 let mut stored = input.stored()?;
-                guarded(|| crate::bounds::check_arrow(&mut stored, input.bytes())).map_err(own)?;
+                guarded(|| bounds::check_arrow(&mut stored, input.bytes())).map_err(own)?;
                 let stored = input.stored()?;
                 let reader = guarded(|| FileReader::try_new(BufReader::new(stored), None));
                 let schema = reader.map_err(damaged)?.schema();
@@ -239,7 +238,7 @@ impl Source {
         };
         let decimal_comma = options.decimal_comma && input.lines().is_some();
         let rows = AtomicU64::new(0);
-        let part = Part { input, format, options: reading, widths, order: None, rows };
+        let part = Part { input, format, options: reading, pages, order: None, rows };
         Ok(Source {
             parts: Arc::new(vec![part]),
             schema,
@@ -601,7 +600,11 @@ impl Source {
                             let Ok(torn) = source.downcast::<parts::Torn>() else { break };
                             let column =
                                 format!("{} (`{}`)", at + 1, tacit_crypto::text::shown(field.name()));
-                            let (input, what) = (&self.parts[part].input, torn.what.clone());
+                            let input = &self.parts[part].input;
+                            let what = match self.parts[part].is_encrypted(at) {
+                                true => ENCRYPTED.to_owned(),
+                                false => torn.what.clone(),
+                            };
                             let path = input.path().to_owned();
                             return input.fault().unwrap_or(Error::Unread { path, column, rows, what });
                         }
@@ -620,7 +623,7 @@ fn open(
     stored: Stored,
     options: ArrowReaderOptions,
     columns: Option<Vec<usize>>,
-    widths: &[u64],
+    pages: &[bounds::Column],
 ) -> std::result::Result<Batches<'static>, ArrowError> {
     Ok(match format {
         Format::Parquet => {
@@ -629,8 +632,8 @@ fn open(
             let wanted = columns.clone().unwrap_or_else(|| all.collect());
             let width = wanted
                 .iter()
-                .filter_map(|at| widths.get(*at))
-                .fold(0, |sum: u64, one| sum.saturating_add(*one));
+                .filter_map(|at| pages.get(*at))
+                .fold(0, |sum: u64, one| sum.saturating_add(one.width));
             let rows = rows_together(width, rows_of_batch(wanted.len()));
             let mask = match columns {
                 Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns),

@@ -240,7 +240,12 @@ enum Inner {
 impl Table {
     /// Opens the table at `path`, `-` being standard input. `options` hold for CSV alone.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
-        Ok(Table(match opened::open(&[path.to_owned()], &options)? {
+        Self::open_all(&[path.to_owned()], options)
+    }
+
+    /// Opens several tables as one, as [`Source::open_all`](crate::table::Source::open_all) does.
+    pub fn open_all(paths: &[PathBuf], options: Options) -> Result<Self> {
+        Ok(Table(match opened::open(paths, &options)? {
             Opened::Columns(source) => Inner::Columns(source),
             Opened::Csv(input) => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
         }))

@@ -130,9 +130,9 @@ pub(crate) struct Args {
     #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
     role: Option<Role>,
     /// Our input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines (plain
-    /// or packed), Parquet or Arrow
-    #[arg(long, value_name = "VALUE|@FILE", allow_negative_numbers = true)]
-    input: Option<String>,
+    /// or packed), Parquet or Arrow, and several of them are one table
+    #[arg(long, value_name = "VALUE|@FILE", num_args = 1, allow_negative_numbers = true)]
+    input: Vec<String>,
     /// Evaluates once for each row of a table, all in one session
     #[arg(long)]
     batch: bool,
@@ -278,7 +278,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     let table = args.batch.then(|| batch::Table::read(&args, inputs)).transpose()?;
     let rows = match &table {
         Some(table) => table.rows(),
-        None => &[single(inputs, args.input.as_deref())?][..],
+        None => &[single(inputs, &args.input)?][..],
     };
     let total = match (args.aggregate, &table) {
         (Some(which), Some(table)) => Some(Total::new(which, &function, &form, table)?),
@@ -462,10 +462,11 @@ pub(crate) fn load(name: &str) -> Result<named::Function> {
 }
 
 /// Our one row of inputs.
-fn single(inputs: Inputs<'_>, given: Option<&str>) -> Result<Vec<BitVec>> {
+fn single(inputs: Inputs<'_>, given: &[String]) -> Result<Vec<BitVec>> {
     let text = Zeroizing::new(match given {
-        None => String::new(),
-        Some(value) => match value.strip_prefix('@') {
+        [] => String::new(),
+        [_, _, ..] => return Err(Error::Usage("several --input are one table, which --batch reads".into())),
+        [value] => match value.strip_prefix('@') {
             None => value.to_owned(),
             Some(path) => std::fs::read_to_string(path)
                 .map_err(|e| Error::file(Path::new(path), "reading the input", e))?,

@@ -21,8 +21,8 @@ pub(super) struct Part {
     pub format: Format,
     /// How Parquet is read.
     pub options: ArrowReaderOptions,
-    /// How many bytes a row of each column takes among many, at most, as far as that is known.
-    pub widths: Vec<u64>,
+    /// What is known of its columns' pages.
+    pub pages: Vec<bounds::Column>,
     /// Where the table's columns are in it, if they are not in its order.
     pub order: Option<Vec<usize>>,
     /// How many rows of it were read the last time.
@@ -33,6 +33,12 @@ impl Part {
     /// Where a row of it stands, counted from 1: its line, where it came from a file of lines.
     fn place(&self, row: u64) -> Place {
         self.input.lines().and_then(|lines| lines.of(row)).map_or(Place::Row(row), Place::Line)
+    }
+
+    /// Whether the table's column at this place is encrypted.
+    pub(super) fn is_encrypted(&self, at: usize) -> bool {
+        let at = self.order.as_ref().map_or(Some(at), |order| order.get(at).copied());
+        at.and_then(|at| self.pages.get(at)).is_some_and(|column| column.is_encrypted)
     }
 
     /// That it cannot be read.
@@ -147,7 +153,7 @@ fn part(
         None => columns,
         Some(reordered) => reordered.wanted.clone(),
     };
-    let opened = guarded(|| open(part.format, stored, options, wanted, &part.widths));
+    let opened = guarded(|| open(part.format, stored, options, wanted, &part.pages));
     let opened = opened.map_err(|error| part.fault(words(&error)))?;
     let (path, mut before, own) = (part.input.path().to_owned(), 0u64, parts.clone());
     own[at].rows.store(0, Ordering::Relaxed);

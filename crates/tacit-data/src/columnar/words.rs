@@ -2,6 +2,9 @@
 
 use crate::fault::PANICKED;
 
+/// Of data that only those with its keys can read.
+pub(super) const ENCRYPTED: &str = "encrypted data; decrypt it first";
+
 /// What an error of a library's says.
 pub(super) fn words(error: &str) -> String {
     // What our fence says of a panic names a place in a library, and is for those who mend it.
@@ -20,7 +23,7 @@ fn of_library(error: &str) -> &'static str {
     } else if has(&["Disabled feature at compile time", "The codec type"]) || says(&["lzo", "brotli"]) {
         "compression that tacit does not read; write the file with Snappy, Zstd or gzip"
     } else if says(&["encrypt", "decrypt", "pare"]) {
-        "encrypted data; decrypt it first"
+        ENCRYPTED
     } else if says(&["eof", "too early", "unexpected end", "smaller than", "end of file"]) {
         "the file is cut short; make it again"
     } else if says(&["not yet", "unsupported", "not supported", "not implemented", "nyi"]) {

@@ -471,6 +471,30 @@ fn parquet_goes_out_as_it_came_in() {
     assert!(found.contains(&entries[1]), "{found:?}");
 }
 
+/// A column that only those with its key can read, in a file whose other columns anybody reads (by pyarrow).
+#[test]
+fn an_encrypted_column_is_said_to_be_one_before_a_run() {
+    let folder = Folder::new();
+    let path = folder.file("t.parquet", include_bytes!("files/encrypted-column.parquet"));
+    assert_eq!(open(&path, "k").unwrap().1.rows(), 2);
+    for target in ["o.csv", "o.parquet", "o.xlsx"] {
+        let error = refused(&path, target).to_string();
+        assert!(
+            error.contains("column 2 (`v`)") && error.contains("encrypted data; decrypt it first"),
+            "{error}"
+        );
+    }
+    assert!(open(&path, "v").err().unwrap().to_string().contains("encrypted data"));
+    // Bytes that were changed are damage, in the same place too.
+    let whole = include_bytes!("files/encrypted-column.parquet");
+    let mut bytes = whole.to_vec();
+    let file = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes.clone())).unwrap();
+    let (start, _) = file.row_group(0).column(1).byte_range();
+    bytes[start as usize] ^= 1;
+    let error = refused(&folder.file("d.parquet", bytes), "o.csv").to_string();
+    assert!(error.contains("column 2 (`v`)") && error.contains("damaged"), "{error}");
+}
+
 /// Annotations that came to Parquet late: places on Earth with their systems of reference, and values of any type.
 #[test]
 fn places_and_variants_stay_what_they_are() {

@@ -3,7 +3,7 @@
 use super::{Args, Form as Outputs};
 use crate::cli::keys::all;
 use crate::cli::output::{self, Output};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tacit::crypto::BitVec;
 use tacit::data::values::{Column, Form, Read, Table as Source, Wanted};
 use tacit::job::eval::Rows;
@@ -20,12 +20,12 @@ pub(crate) struct Table {
 impl Table {
     /// Reads the inputs. Errors name the line or the row and the column, and never show a value.
     pub(crate) fn read(args: &Args, inputs: Inputs<'_>) -> Result<Self> {
-        let given = args
-            .input
-            .as_deref()
-            .ok_or_else(|| Error::Usage("--batch reads its rows from a table: give --input FILE".into()))?;
-        let path = Path::new(given.strip_prefix('@').unwrap_or(given));
-        let source = Source::open(path, args.table.options())?;
+        if args.input.is_empty() {
+            return Err(Error::Usage("--batch reads its rows from a table: give --input FILE".into()));
+        }
+        let path = |given: &String| PathBuf::from(given.strip_prefix('@').unwrap_or(given));
+        let paths: Vec<PathBuf> = args.input.iter().map(path).collect();
+        let source = Source::open_all(&paths, args.table.options())?;
         let source = source.with_nulls(&all(&args.null));
         let (wanted, names, shares) = columns(args, inputs, &source)?;
         let places: Vec<usize> = wanted.iter().map(|column| column.at).collect();

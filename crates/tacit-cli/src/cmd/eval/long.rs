@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Re
     let what = format!("evaluating {}", function.name);
     crate::cmd::check_memory(&what, job.memory(), "take a smaller size")?;
     let fields = args.format.fields(function.fields(role));
-    let row = single(Inputs::Numbers(&fields), args.input.as_deref())?;
+    let row = single(Inputs::Numbers(&fields), &args.input)?;
     let form = Form::of(&function.outputs, args.format, None);
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
