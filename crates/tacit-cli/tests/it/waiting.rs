@@ -109,8 +109,10 @@ fn a_listener_that_waits_in_vain_names_the_wrong_key() {
     let wrong = ["psi", "--connect", &address, "--identity", "mallory.key", "--peer", "alice.pub"];
     let wrong = [&wrong[..], &["--input", "bob.csv", "--key", "email"]].concat();
     bench.run(&wrong).fails_with(4, &["the peer rejected your key"]);
-    wait(first)
-        .fails_with(4, &["2 s", &address, "rejected 1 connection (wrong key ", "is --peer the right file"]);
+    wait(first).fails_with(
+        4,
+        &["2 s", &address, "rejected 2 connections (1: wrong key ", "is --peer the right file"],
+    );
 }
 
 #[test]
