@@ -895,6 +895,8 @@ mod tests {
             }
         }
         let job = Job::new(Learns::Both, Security::Malicious);
-        assert!(job.has_learned(700, &outcome(false)).unwrap().contains("no more than the 500 keys"));
+        assert!(
+            job.has_learned(700, &outcome(false)).unwrap().contains("500 keys, and can have tested no more")
+        );
     }
 }
