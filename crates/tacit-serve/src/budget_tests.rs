@@ -468,7 +468,8 @@ fn a_check_says_how_long_budgets_last_with_the_tables_of_today() {
     let lines = checked.lines.join("\n");
     assert!(lines.contains("has 40 distinct keys in 40 rows today"), "{lines}");
     assert!(
-        lines.contains("charged at most 40 rows") && lines.contains("25 runs fit, 2 days of 9 runs a day"),
+        lines.contains("charged at most 40 rows")
+            && lines.contains("room for 25 runs, 2 days of 9 runs a day"),
         "{lines}"
     );
     assert!(checked.faults.is_empty(), "{checked:?}");

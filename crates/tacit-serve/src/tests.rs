@@ -678,7 +678,7 @@ fn strangers_are_counted_and_a_peer_that_disagrees_is_named() {
     assert!(session_of(&here.bob, net::Agreement::new("psi", "client", "service")).is_err());
     let told = here.wait_for("mismatch", 1);
     assert_eq!(told.peer.as_deref(), Some("bob"), "{told:?}");
-    assert!(told.words.contains("psi there") && told.words.contains("127.0.0.1"), "{told:?}");
+    assert!(told.words.contains("peer's psi") && told.words.contains("127.0.0.1"), "{told:?}");
     let events = here.end();
     assert_eq!(events.iter().filter(|event| event.what == "strangers").count(), 4);
 }

@@ -93,7 +93,7 @@ fn wrong_command_lines_are_told_in_one_sentence() {
         ),
         (
             &["psi", "--result", "count"],
-            "invalid value 'count' for '--result <WHO>': use one of me, peer, both",
+            "invalid value 'count' for '--result <RESULT>': use one of me, peer, both",
         ),
         (&["join"], "error: <CODE> is missing; see `tacit help join`"),
         (

@@ -102,7 +102,8 @@ fn expand_and_chosen_messages_exclude_each_other_under_one_key() {
     // What an older copy of the key asked is opened and answered by none that was expanded.
     ask("copy.key").success();
     nisc(&bench, REPLY).fails_with(3, &[&["alice.key"][..], &random].concat());
-    bench.write("reply", "");
+    // The start of a reply: the key is looked at first.
+    bench.write("reply", b"tacitnisc\x06\x06");
     nisc(&bench, OPEN).fails_with(3, &[&["bob.key"][..], &random].concat());
     assert!(!bench.exists("got.txt"));
 }
@@ -247,6 +248,7 @@ fn bad_files_are_one_line_and_the_right_code() {
 fn a_file_that_is_another_is_named_with_what_it_is() {
     let bench = exchange("linear");
     nisc(&bench, REPLY).success();
+    std::fs::copy(bench.path("reply"), bench.path("old")).unwrap();
     let with = |words: &[&str], option: &str, file: &str| {
         let at = words.iter().position(|word| *word == option).unwrap();
         let mut words = words.to_vec();
@@ -283,7 +285,7 @@ fn a_file_that_is_another_is_named_with_what_it_is() {
             3,
             "bob.key: this is a receiver's secret key; give a sender's secret key",
         ),
-        (REPLY, "--question", "reply", 4, "reply: this is a sender's reply; give a receiver's question"),
+        (REPLY, "--question", "old", 4, "old: this is a sender's reply; give a receiver's question"),
         (OPEN, "--reply", "answer", 4, "answer: this is a sender's answer; give a sender's reply"),
         (OPEN, "--answer", "bob.pub", 4, "bob.pub: this is a receiver's public key; give a sender's answer"),
     ] {

@@ -393,7 +393,7 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
         (&["--reveal", "payload:x", "--result", "peer", "--give", "id"], &["--reveal", "payload alone"]),
         (&["--reveal", "payload:x", "--give", "id"], &["--give", "asks"]),
         (&["--give", "id"], &["--give", "rows shows no column"]),
-        (&["--reveal", "payload:city", "--protocol", "paxos"], &["--protocol", "rows alone"]),
+        (&["--reveal", "payload:city", "--protocol", "paxos"], &["--protocol", "reveals only rows"]),
         (&["--security", "semi-honest", "--reveal", "sum"], &["--reveal", "sum:COL"]),
         (
             &["--security", "semi-honest", "--reveal", "sum:amount", "--give", "id"],
@@ -632,7 +632,7 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
     assert!(object(&b)["flags"].to_string().contains("overflow"), "{}", object(&b));
     // Differences are named with both values.
     let cases = [
-        (function("signed-lt32", "count"), function("signed-min32", "count"), "--eval: "),
+        (function("signed-lt32", "count"), function("signed-min32", "count"), "--eval (yours "),
         (function("signed-lt32", "count"), function("signed-lt32", "sum"), "--bounds"),
         (function("signed-lt32", "count"), with(&["--reveal", "count"]), "count"),
     ];

@@ -242,7 +242,10 @@ fn an_intersection_asks_a_published_file_where_there_is_one() {
         (&["--tags", "large.tags", "--security", "semi-honest"], &["--security", "cheating server"]),
         (&["--tags", "large.tags", "--max-peer-rows", "9"], &["--max-peer-rows", "leave it out"]),
         (&["--tags", "large.tags", "--duplicates", "all"], &["--duplicates", "--reveal payload"]),
-        (&["--tags", "large.tags", "--no-nfc", "--dry-run"], &["large.tags", "--no- options"]),
+        (
+            &["--tags", "large.tags", "--no-nfc", "--dry-run"],
+            &["large.tags", "keys differ: --no-nfc (yours given"],
+        ),
     ];
     let fixed = [&ask[1..], &["--input", "small.csv", "--key", "email"]].concat();
     for (options, words) in wrong {

@@ -895,6 +895,6 @@ mod tests {
             }
         }
         let job = Job::new(Learns::Both, Security::Malicious);
-        assert!(job.has_learned(700, &outcome(false)).unwrap().contains("no more than the 500 keys"));
+        assert!(job.has_learned(700, &outcome(false)).unwrap().contains("can have tested no more"));
     }
 }

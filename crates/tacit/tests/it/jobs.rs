@@ -203,7 +203,7 @@ fn a_pool_is_made_and_transfers_come_out_of_it() {
             let header = job.run(channels, &*base, &key, &mut out, &witness).unwrap();
             assert_eq!((header.count, witness.phases()), (COUNT, vec!["setting up", "pool"]));
             assert_eq!(out.metadata().unwrap().len(), job.file_length());
-            assert!(job.learns().contains("nothing of our half"));
+            assert!(job.learns().contains("nothing of your half"));
 
             let source = Source::Pool(Box::new(Pool::open(&path, &key).unwrap()));
             let job = Job::from_source(role, Kind::Rot, 700, &source, Security::Malicious).unwrap();
