@@ -29,6 +29,7 @@ use crate::input::{Input, Packing, Stored};
 use crate::kept::{NUMERIC, rows_of_batch};
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, is_null};
+use crate::unfit::Unfit;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -212,7 +213,7 @@ impl Source {
                 let stored = stored::describe(&input, &read, options.binary_as_text, &damaged)?;
                 let (compression, metadata) = (stored.compression, stored.metadata);
                 let parquet = Some(stored.parquet);
-                let origin = Origin { compression, parquet, metadata, is_trial: false };
+                let origin = Origin { compression, parquet, metadata, ..Origin::text() };
                 (stored.schema, origin, stored.options, stored.moments)
             }
             Format::ArrowStream => {
@@ -406,6 +407,11 @@ impl Source {
                 Err(Error::NoColumn { path, column: column.to_owned(), columns })
             }
         }
+    }
+
+    /// What becomes of its cells that an output cannot hold.
+    pub(crate) fn unfit(&self) -> &Unfit {
+        &self.origin.unfit
     }
 
     /// The file.

@@ -7,12 +7,13 @@
 //! `2024-01-31T12:00:00`, those with a time zone in UTC and with `Z` behind them, UUIDs
 //! as text, other bytes in hex. Lists and structures are refused.
 
-use crate::columnar::{self, Format, NO_TEXT, Origin, Writer, plain, without_text};
+use crate::columnar::{self, Format, NO_TEXT, Writer, plain, without_text};
 use crate::csv;
 use crate::excel::{SHEET_COLUMNS, SHEET_ROWS, is_too_long};
 use crate::fault::{Error, Place, Result, gave_up};
 use crate::input::{BUFFER, Packer, Packing};
 use crate::records::Element;
+use crate::unfit::Unfit;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
@@ -56,14 +57,14 @@ pub(crate) fn prove_workbook(source: &csv::Source, target: &Path) -> Result<()> 
             return Err(Error::NoRoom { path: target.to_owned(), what, remedy });
         }
         match cells.iter().position(|cell| is_too_long(cell)) {
-            None => Ok(()),
-            Some(at) => {
+            Some(at) if !source.unfit().is_left_empty() => {
                 let (path, place, column) =
                     (source.path().to_owned(), Place::Line(line), (at + 1).to_string());
                 let what =
                     "a text of at most 32,767 characters is expected, as cells of Excel are".to_owned();
                 Err(Error::Cell { path, place, column, what })
             }
+            _ => Ok(()),
         }
     })?;
     Ok(())
@@ -76,7 +77,7 @@ fn too_many_columns(target: &Path) -> Error {
 
 fn try_lines(source: &columnar::Source, target: &Path) -> Result<()> {
     let mut nothing = std::io::sink();
-    let mut lines = Lines::new(target, source.schema(), &mut nothing)?;
+    let mut lines = Lines::new(target, source.schema(), &source.unfit().trial(), &mut nothing)?;
     for batch in source.batches(None)? {
         lines.write(&batch.map_err(|error| source.failed(error))?)?;
     }
@@ -144,7 +145,7 @@ pub(crate) fn to_columns(
     output: &mut (impl Write + Send),
 ) -> Result<u64> {
     let schema = source.schema();
-    let mut writer = Writer::new(format, output, target, &schema, &Origin::text())?;
+    let mut writer = Writer::new(format, output, target, &schema, &source.origin())?;
     let mut columns: Vec<_> = schema.fields().iter().map(|_| LargeStringBuilder::new()).collect();
     let mut flush = |columns: &mut [LargeStringBuilder]| {
         let arrays = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
@@ -179,7 +180,7 @@ pub(crate) fn to_csv(
     target: &Path,
     output: &mut impl Write,
 ) -> Result<u64> {
-    let mut lines = Lines::new(target, source.schema(), output)?;
+    let mut lines = Lines::new(target, source.schema(), source.unfit(), output)?;
     let written = source.each_wanted(wanted, |rows| lines.write(rows))?;
     lines.finish()?;
     Ok(written)
@@ -189,13 +190,19 @@ pub(crate) fn to_csv(
 pub(crate) struct Lines<'a, W: Write> {
     target: &'a Path,
     schema: SchemaRef,
+    unfit: Unfit,
     written: u64,
     output: std::io::BufWriter<Packer<'a, W>>,
 }
 
 impl<'a, W: Write> Lines<'a, W> {
     /// Begins a file called `target`, packed as that name says, with the columns' names.
-    pub(crate) fn new(target: &'a Path, schema: &SchemaRef, output: &'a mut W) -> Result<Self> {
+    pub(crate) fn new(
+        target: &'a Path,
+        schema: &SchemaRef,
+        unfit: &Unfit,
+        output: &'a mut W,
+    ) -> Result<Self> {
         let fault = |source| Error::Unwritable { path: target.to_owned(), source };
         let packer = Packing::by_name(target).unwrap_or_default().pack(output).map_err(fault)?;
         let mut output = std::io::BufWriter::with_capacity(BUFFER, packer);
@@ -205,7 +212,7 @@ impl<'a, W: Write> Lines<'a, W> {
         }
         line.push('\n');
         output.write_all(line.as_bytes()).map_err(fault)?;
-        Ok(Lines { target, schema: schema.clone(), written: 0, output })
+        Ok(Lines { target, schema: schema.clone(), unfit: unfit.clone(), written: 0, output })
     }
 
     /// Appends these rows.
@@ -229,10 +236,7 @@ impl<'a, W: Write> Lines<'a, W> {
             .zip(self.schema.fields())
             .enumerate()
             .map(|(at, (column, field))| {
-                plain(column, field).map_err(|_| {
-                    let is_bad = |row: &usize| plain(&column.slice(*row, 1), field).is_err();
-                    textless(at, (0..column.len()).find(is_bad).unwrap_or(0))
-                })
+                self.unfit.through(column, |column| plain(column, field)).map_err(|row| textless(at, row))
             })
             .collect::<Result<_>>()?;
         let options = FormatOptions::new().with_display_error(false);
@@ -250,8 +254,14 @@ impl<'a, W: Write> Lines<'a, W> {
                     continue;
                 }
                 text.clear();
-                write!(text, "{}", texts.value(row)).map_err(|_| textless(at, row))?;
-                cell(&mut line, at, &text);
+                match write!(text, "{}", texts.value(row)) {
+                    Ok(()) => cell(&mut line, at, &text),
+                    Err(_) if self.unfit.is_left_empty() => {
+                        self.unfit.add();
+                        separate(&mut line, at);
+                    }
+                    Err(_) => return Err(textless(at, row)),
+                }
             }
             // A lone null: an empty line would be no row.
             if line.is_empty() {

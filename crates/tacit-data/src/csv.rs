@@ -21,6 +21,7 @@ mod rows;
 mod stream;
 
 use crate::behind::{Behind, beside};
+use crate::columnar::Origin;
 pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
@@ -28,6 +29,7 @@ use crate::kept::{Kept, rows_of_batch};
 use crate::kind;
 use crate::lines::RowLines;
 use crate::records::{KeySet, KeySpec, Normalisation};
+use crate::unfit::Unfit;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::FileWriter;
@@ -164,6 +166,7 @@ pub struct Source {
     form: Form,
     header: Vec<String>,
     key_columns: Vec<usize>,
+    unfit: Unfit,
 }
 
 impl std::fmt::Debug for Source {
@@ -217,6 +220,7 @@ impl Source {
             form,
             header: Vec::new(),
             key_columns: Vec::new(),
+            unfit: Unfit::default(),
         };
         let mut rows = source.rows()?;
         let found = rows.next()?;
@@ -464,6 +468,16 @@ impl Source {
         }
         writer.finish()?;
         Ok(written)
+    }
+
+    /// What becomes of its cells that an output cannot hold.
+    pub(crate) fn unfit(&self) -> &Unfit {
+        &self.unfit
+    }
+
+    /// What an output of columns takes from it.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { unfit: self.unfit.clone(), ..Origin::text() }
     }
 
     /// Whether an output as this file is written holds any cell behind its own, and these names.

@@ -4,7 +4,7 @@
 //! behind it whether it matches. What the other side gave is text.
 
 use crate::behind::Behind;
-use crate::columnar::{self, Format, Origin, Writer, unwritable};
+use crate::columnar::{self, Format, Writer, unwritable};
 use crate::convert::{self, Lines};
 use crate::csv;
 use crate::fault::{Result, guarded};
@@ -87,7 +87,7 @@ pub(crate) fn columns(
         write(&batch.map_err(|error| unwritable(target, &error))?)
     };
     if convert::goes_to_csv(source, target) {
-        let mut lines = Lines::new(target, &schema, output)?;
+        let mut lines = Lines::new(target, &schema, source.unfit(), output)?;
         source.each_wanted(choose, |batch| each(batch, &mut |rows| lines.write(rows)))?;
         lines.finish()?;
     } else {
@@ -109,7 +109,7 @@ pub(crate) fn csv_to_columns(
     output: &mut (impl Write + Send),
 ) -> Result<u64> {
     let schema = schema(behind, &source.schema());
-    let mut writer = Writer::new(format, output, target, &schema, &Origin::text())?;
+    let mut writer = Writer::new(format, output, target, &schema, &source.origin())?;
     let mut own: Vec<_> = source.columns().map(|_| LargeStringBuilder::new()).collect();
     let mut more = builders(behind);
     let mut flush = |own: &mut [LargeStringBuilder], more: &mut [LargeStringBuilder]| {

@@ -50,6 +50,7 @@ mod profile;
 pub mod records;
 mod reread;
 pub mod table;
+mod unfit;
 pub mod values;
 #[cfg_attr(not(feature = "s3"), path = "web/absent.rs")]
 mod web;

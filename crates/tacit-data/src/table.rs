@@ -11,6 +11,7 @@ use crate::join;
 use crate::keys::Tally;
 use crate::opened::{self, Opened};
 use crate::records::{Element, KeySet, KeySpec};
+use crate::unfit::Unfit;
 use crate::values::{Column, Form};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -114,6 +115,23 @@ impl Source {
             }
             // Its keys cannot be read without all of its rows, and text goes everywhere else.
             Source::Csv(_) => Ok(()),
+        }
+    }
+
+    /// Leaves cells of this table that an output cannot hold empty from now on, in place of an error.
+    pub fn leave_unfit_empty(&self) {
+        self.unfit().leave_empty();
+    }
+
+    /// How many cells of this table were left empty in outputs, which could not hold them.
+    pub fn left_empty(&self) -> u64 {
+        self.unfit().count()
+    }
+
+    fn unfit(&self) -> &Unfit {
+        match self {
+            Source::Csv(source) => source.unfit(),
+            Source::Columns(source) => source.unfit(),
         }
     }
 

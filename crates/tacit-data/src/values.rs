@@ -15,6 +15,7 @@ use crate::fault::{Error, Place, Result, guarded};
 use crate::keys::{KeyType, Reason, plain};
 use crate::opened::{self, Opened};
 use crate::records::Normalisation;
+use crate::unfit::Unfit;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{
@@ -437,7 +438,7 @@ impl Table {
                 let schema = extended(source.schema(), more);
                 let batch = |columns| batch_of(&schema, columns, target);
                 if text {
-                    let mut lines = Lines::new(target, &schema, output)?;
+                    let mut lines = Lines::new(target, &schema, &Unfit::default(), output)?;
                     self.extend_columns(source, read, more, extend, |columns| lines.write(&batch(columns)?))?;
                     return lines.finish();
                 }

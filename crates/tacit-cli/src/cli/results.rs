@@ -27,7 +27,7 @@ pub(crate) struct ResultArgs {
     /// where a row does not match
     #[arg(long, value_name = "FILE")]
     output_all: Option<PathBuf>,
-    /// What happens to a cell of the peer's that an output may be unable to hold: the run does not start, or
+    /// What happens to a cell, yours or the peer's, that an output cannot hold: the run does not start, or
     /// such cells are left empty and counted
     #[arg(long, value_enum, default_value = "refuse")]
     unfit: Unfit,
@@ -55,6 +55,8 @@ pub(crate) struct Put {
     output: Option<Written>,
     rest: Option<u64>,
     all: Option<Written>,
+    /// Cells of ours that an output could not hold.
+    own_emptied: u64,
 }
 
 impl ResultArgs {
@@ -93,8 +95,12 @@ impl ResultArgs {
         }
     }
 
-    /// Errors if rows of this table cannot go to the files, by their columns' types.
+    /// Errors if rows of this table cannot go to the files, by their columns' types. What becomes of single cells
+    /// is said to it.
     pub(crate) fn admit(&self, source: &Source) -> Result<()> {
+        if self.unfit == Unfit::Null {
+            source.leave_unfit_empty();
+        }
         self.targets().try_for_each(|(_, target)| Ok(source.admits(target)?))
     }
 
@@ -158,6 +164,7 @@ impl Results {
             put.output = own.write(job, result, &target, &mut output)?;
             output.commit()?;
         }
+        put.own_emptied = own.left_empty();
         Ok(put)
     }
 
@@ -180,6 +187,7 @@ impl Results {
             put.output = Some(plain(source.write_matches(keys, matches, &target, &mut output)?));
             output.commit()?;
         }
+        put.own_emptied = source.left_empty();
         Ok(put)
     }
 
@@ -210,6 +218,7 @@ impl Results {
             done()?;
             output.commit()?;
         }
+        put.own_emptied = source.left_empty();
         Ok(put)
     }
 }
@@ -236,12 +245,16 @@ impl Put {
             emptied += written.emptied;
             text += &format!("all {} written to {}\n", counted(written.rows, "row"), destination(path));
         }
-        object["cells_left_empty"] = json!(emptied);
+        object["cells_left_empty"] = json!(emptied + self.own_emptied);
         if emptied > 0 {
             text += &format!(
                 "note: {emptied} of the peer's too large for the output, left empty\n",
                 emptied = counted(emptied, "cell")
             );
+        }
+        if self.own_emptied > 0 {
+            let emptied = counted(self.own_emptied, "cell");
+            text += &format!("note: {emptied} of yours that the output cannot hold, left empty\n");
         }
         text
     }

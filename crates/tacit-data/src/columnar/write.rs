@@ -6,9 +6,10 @@ use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
 use super::words::words;
 use crate::excel::Workbook;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
+use crate::unfit::Unfit;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::CastOptions;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowSchemaConverter;
@@ -34,17 +35,20 @@ pub(crate) struct Origin {
     pub metadata: Vec<KeyValue>,
     /// Whether nothing is kept of what is written, which then need not be small.
     pub is_trial: bool,
+    /// What becomes of cells that the output cannot hold.
+    pub unfit: Unfit,
 }
 
 impl Origin {
     /// Of a table without types, whose Parquet output is compressed by Snappy.
     pub(crate) fn text() -> Self {
-        Origin { compression: Compression::SNAPPY, parquet: None, metadata: Vec::new(), is_trial: false }
+        let (compression, unfit) = (Compression::SNAPPY, Unfit::default());
+        Origin { compression, parquet: None, metadata: Vec::new(), is_trial: false, unfit }
     }
 
     /// The same for a trial.
     pub(crate) fn trial(&self) -> Self {
-        Origin { is_trial: true, ..self.clone() }
+        Origin { is_trial: true, unfit: self.unfit.trial(), ..self.clone() }
     }
 
     fn properties(&self, schema: &Schema) -> WriterProperties {
@@ -169,6 +173,7 @@ pub(crate) struct Writer<'a, W: Write + Send> {
     target: &'a Path,
     schema: SchemaRef,
     fixes: Vec<Fix>,
+    unfit: Unfit,
     written: u64,
     form: Form<'a, W>,
 }
@@ -193,16 +198,17 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             let (path, format) = (target.to_owned(), format.name());
             return Err(Error::NoType { path, format, number: at + 1, kind });
         }
+        let unfit = origin.unfit.clone();
         if format == Format::Excel {
-            let form = Form::Excel(Box::new(Workbook::new(target, schema, output, origin.is_trial)?));
+            let form = Form::Excel(Box::new(Workbook::new(target, schema, output, origin)?));
             let fixes = vec![Fix::Nothing; schema.fields().len()];
-            return Ok(Writer { target, schema: schema.clone(), fixes, written: 0, form });
+            return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
         }
         if format != Format::Parquet {
             let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
             let form = Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?));
             let fixes = vec![Fix::Nothing; schema.fields().len()];
-            return Ok(Writer { target, schema: schema.clone(), fixes, written: 0, form });
+            return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
         }
         let Layout { schema: fixed, stored, fixes } =
             guarded(|| Layout::of(schema, origin)).map_err(|e| failed(&e))?;
@@ -210,7 +216,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             ArrowWriterOptions::new().with_properties(origin.properties(schema)).with_parquet_schema(stored);
         let writer = guarded(|| ArrowWriter::try_new_with_options(output, fixed.clone(), options));
         let form = Form::Parquet(Box::new(writer.map_err(|error| failed(&error))?));
-        Ok(Writer { target, schema: fixed, fixes, written: 0, form })
+        Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, form })
     }
 
     /// Appends these rows.
@@ -250,24 +256,27 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                 column: format!("`{}`", tacit_crypto::text::shown(self.schema.field(at).name())),
                 what: what.to_owned(),
             };
+            // A column that is never null stays so.
+            let unfits =
+                if self.schema.field(at).is_nullable() { self.unfit.clone() } else { Unfit::default() };
             match fix {
                 Fix::Nothing => Ok(column.clone()),
                 Fix::Cast(to) => {
-                    let cast = |column: &ArrayRef| {
-                        let options = CastOptions { safe: false, ..CastOptions::default() };
-                        guarded(|| arrow_cast::cast_with_options(column, to, &options))
-                    };
-                    cast(column).map_err(|_| {
-                        let row = (0..column.len()).find(|row| cast(&column.slice(*row, 1)).is_err());
-                        unfit(row.unwrap_or(0), "a time is expected that milliseconds hold")
-                    })
+                    let options = CastOptions { safe: false, ..CastOptions::default() };
+                    let cast = |column: &ArrayRef| arrow_cast::cast_with_options(column, to, &options);
+                    let refused = |row| unfit(row, "a time is expected that milliseconds hold");
+                    unfits.through(column, cast).map_err(refused)
                 }
                 Fix::WholeDays => {
-                    let days = column.as_primitive::<Date64Type>();
-                    match days.iter().position(|day| day.is_some_and(|day| whole_days(day).is_none())) {
-                        None => Ok(column.clone()),
-                        Some(row) => Err(unfit(row, "a whole day is expected, as Parquet's dates are")),
-                    }
+                    let whole = |column: &ArrayRef| {
+                        let mut days = column.as_primitive::<Date64Type>().iter().flatten();
+                        match days.all(|day| whole_days(day).is_some()) {
+                            true => Ok(column.clone()),
+                            false => Err(ArrowError::CastError("no whole day".into())),
+                        }
+                    };
+                    let refused = |row| unfit(row, "a whole day is expected, as Parquet's dates are");
+                    unfits.through(column, whole).map_err(refused)
                 }
             }
         };

@@ -6,9 +6,10 @@
 
 use super::days::{MILLIS_A_DAY, serial};
 use super::limits::{SHEET_ROWS, is_too_long};
-use crate::columnar::{NO_TEXT, plain, unwritable};
+use crate::columnar::{NO_TEXT, Origin, plain, unwritable};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::kept::NUMERIC;
+use crate::unfit::Unfit;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -34,6 +35,7 @@ pub(crate) struct Workbook<'a, W: Write> {
     written: u64,
     /// Whether nothing is kept, and one sheet has to do.
     is_trial: bool,
+    unfit: Unfit,
     day: Format,
     moment: Format,
 }
@@ -44,7 +46,7 @@ impl<'a, W: Write> Workbook<'a, W> {
         target: &'a Path,
         schema: &SchemaRef,
         output: &'a mut W,
-        is_trial: bool,
+        origin: &Origin,
     ) -> Result<Self> {
         let mut workbook = Workbook {
             target,
@@ -54,7 +56,8 @@ impl<'a, W: Write> Workbook<'a, W> {
             sheet: Worksheet::new(),
             filled: 0,
             written: 0,
-            is_trial,
+            is_trial: origin.is_trial,
+            unfit: origin.unfit.clone(),
             day: Format::new().set_num_format("yyyy-mm-dd"),
             moment: Format::new().set_num_format("yyyy-mm-dd hh:mm:ss.000"),
         };
@@ -94,7 +97,11 @@ impl<'a, W: Write> Workbook<'a, W> {
                     && texts.is_valid(row)
                     && is_too_long(texts.as_string::<i64>().value(row))
                 {
-                    return Err(self.unfit(
+                    if self.unfit.is_left_empty() {
+                        self.unfit.add();
+                        continue;
+                    }
+                    return Err(self.refused(
                         at,
                         row,
                         "a text of at most 32,767 characters is expected, as cells of Excel are",
@@ -135,7 +142,7 @@ impl<'a, W: Write> Workbook<'a, W> {
         Ok(())
     }
 
-    fn unfit(&self, at: usize, row: usize, what: &str) -> Error {
+    fn refused(&self, at: usize, row: usize, what: &str) -> Error {
         Error::Cell {
             path: self.target.to_owned(),
             place: Place::Row(self.written + row as u64 + 1),
@@ -152,9 +159,7 @@ impl<'a, W: Write> Workbook<'a, W> {
             texts if is_decimal && texts.data_type().is_string() => decimals(&texts).map(Cells::Number),
             cells => Cells::of(&cells),
         };
-        let is_bad = |row: &usize| guarded(|| of(&column.slice(*row, 1))).is_err();
-        guarded(|| of(column))
-            .map_err(|_| self.unfit(at, (0..column.len()).find(is_bad).unwrap_or(0), NO_TEXT))
+        self.unfit.through(column, of).map_err(|row| self.refused(at, row, NO_TEXT))
     }
 
     /// Ends the workbook.

@@ -264,6 +264,66 @@ fn what_only_reading_shows_is_read_before_a_run() {
     assert!(matches!(refused(&path, "o.parquet"), Error::Cell { place: Place::Row(2), .. }));
 }
 
+/// Where that is asked for: in every output, counted once for each, and not by the trial.
+#[test]
+fn what_an_output_cannot_hold_is_left_empty_where_that_is_asked_for() {
+    let folder = Folder::new();
+    let left = |path: &Path, target: &str| {
+        let (source, keys) = open(path, "k").unwrap();
+        source.leave_unfit_empty();
+        source.admits(Path::new(target)).unwrap();
+        source.prove(Path::new(target)).unwrap();
+        assert_eq!(source.left_empty(), 0, "a trial counts");
+        let all: Vec<u32> = (0..keys.elements().len() as u32).collect();
+        let (mut out, mut marked) = (Vec::new(), Vec::new());
+        source.write_matches(&keys, &all, Path::new(target), &mut out).unwrap();
+        let count = source.left_empty();
+        source.write_marked(&keys, &all, Path::new(target), &mut marked).unwrap();
+        assert_eq!(source.left_empty(), 2 * count, "{target}");
+        (out, count)
+    };
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(1), Some(i32::MAX), None, Some(i32::MIN)]));
+    for (name, content) in [
+        ("t.parquet", as_parquet(&with_keys(vec![("day", days.clone())]), None)),
+        ("t.arrow", as_arrow(&with_keys(vec![("day", days)]))),
+    ] {
+        let path = folder.file(name, content);
+        let (csv, count) = left(&path, "o.csv");
+        assert_eq!(
+            (String::from_utf8(csv).unwrap().as_str(), count),
+            ("k,day\n0,1970-01-02\n1,\n2,\n3,\n", 2)
+        );
+        let (workbook, count) = left(&path, "o.xlsx");
+        assert_eq!(count, 2);
+        let back = folder.file("back.xlsx", workbook);
+        assert_eq!(written(&back, "b.csv"), b"k,day\n0,1970-01-02\n1,\n2,\n3,\n");
+    }
+    let noon: ArrayRef = Arc::new(Date64Array::from(vec![Some(0), None, Some(43_200_000)]));
+    let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![7, i64::MAX, 9]));
+    let batch = with_keys(vec![("d", noon), ("s", seconds)]);
+    let path = folder.file("t.arrow", as_arrow(&batch));
+    let (out, count) = left(&path, "o.parquet");
+    let out = parquet(out);
+    let nulls = |at: usize| (0..3).map(|row| out.column(at).is_null(row)).collect::<Vec<_>>();
+    assert_eq!((nulls(1), nulls(2), count), (vec![false, true, true], vec![false, true, false], 2));
+    // A column that is never null has no place for it.
+    let schema =
+        Schema::new(vec![Field::new("k", DataType::Int64, false), Field::new("d", DataType::Date64, false)]);
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(Int64Array::from(vec![1])), Arc::new(Date64Array::from(vec![43_200_000]))];
+    let path = folder.file("t.arrow", as_arrow(&RecordBatch::try_new(Arc::new(schema), columns).unwrap()));
+    let (source, _) = open(&path, "k").unwrap();
+    source.leave_unfit_empty();
+    assert!(matches!(source.prove(Path::new("o.parquet")), Err(Error::Cell { place: Place::Row(1), .. })));
+    // Text of a CSV file that no cell of a workbook holds.
+    let path = folder.file("t.csv", format!("k,v\na,{}\nb,x\n", "y".repeat(32_768)));
+    assert!(refused(&path, "o.xlsx").to_string().contains("32,767"));
+    let (workbook, count) = left(&path, "o.xlsx");
+    assert_eq!(count, 1);
+    let back = folder.file("back.xlsx", workbook);
+    assert_eq!(written(&back, "b.csv"), b"k,v\na,\nb,x\n");
+}
+
 #[test]
 fn columns_that_cannot_be_read_are_named_though_they_are_no_key() {
     let folder = Folder::new();

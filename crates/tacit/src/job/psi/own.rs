@@ -48,6 +48,11 @@ impl Own {
         Ok(self.source.prove(target)?)
     }
 
+    /// How many cells of ours were left empty in outputs, which could not hold them.
+    pub fn left_empty(&self) -> u64 {
+        self.source.left_empty()
+    }
+
     /// The keys of all rows.
     pub fn keys(&self) -> &KeySet {
         &self.keys
