@@ -115,7 +115,7 @@ fn of_workbook(input: &Input, start: &[u8], part: Option<&str>, options: &Option
 }
 
 /// The files that these names lead to.
-fn listed(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub(crate) fn listed(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         let is_name = place::is_remote(path) || path == Path::new("-");

@@ -560,3 +560,9 @@ impl Passing {
         Pass { rows, without_key, tally: Tally::default(), digest: order.digest() }
     }
 }
+
+/// The files that make up the table of this name now: of a folder or a pattern several, and none where it cannot be
+/// told.
+pub fn files_of(path: &Path) -> Vec<PathBuf> {
+    opened::listed(&[path.to_owned()]).unwrap_or_default()
+}

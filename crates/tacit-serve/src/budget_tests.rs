@@ -279,7 +279,7 @@ fn a_key_that_has_ended_stays_ended_when_the_clock_is_put_back() {
 /// another file as one table.
 #[test]
 fn spellings_and_links_of_one_file_are_one_account() {
-    for kind in ["spelling", "link", "hard link", "list"] {
+    for kind in ["spelling", "link", "hard link", "list", "pattern", "folder"] {
         let here = Here::start("");
         let at = |name: &str| here.folder.path().join(name);
         let input = match kind {
@@ -292,6 +292,14 @@ fn spellings_and_links_of_one_file_are_one_account() {
             "link" => {
                 std::os::unix::fs::symlink(at("table.csv"), at("other.csv")).unwrap();
                 "\"other.csv\""
+            }
+            "pattern" => "\"tab*.csv\"",
+            #[cfg(unix)]
+            "folder" => {
+                std::fs::create_dir(at("parts")).unwrap();
+                std::fs::hard_link(at("table.csv"), at("parts/one.csv")).unwrap();
+                std::fs::write(at("parts/two.csv"), "id\nanother\n").unwrap();
+                "\"parts\""
             }
             #[cfg(unix)]
             "hard link" => {

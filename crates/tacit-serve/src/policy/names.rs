@@ -6,6 +6,7 @@ use crate::ledger::{key_name, peer_name, place_name, source_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tacit::data::place;
+use tacit::data::table::files_of;
 
 impl Policy {
     /// The names of each peer: its label, and all keys that it has or had.
@@ -21,28 +22,34 @@ impl Policy {
     }
 
     /// The names of each source: its own, and its places, as they are written and as they are; and the places that
-    /// are one file now, of those and of `known`, which the ledger has.
+    /// are one file now, or have one among theirs, of those and of `known`, which the ledger has.
     pub(crate) fn names_of_sources(&self, known: &[String]) -> Vec<Vec<String>> {
         let mut all = Vec::new();
         let mut places: BTreeSet<String> = known.iter().cloned().collect();
+        let mut files: BTreeMap<(u64, u64), BTreeSet<String>> = BTreeMap::new();
         for (name, source) in &self.sources {
             let mut names = vec![source_name(name), place_name(&source.place())];
             // A part of a table is accounted for with the whole.
             for input in &source.inputs {
                 let place = place_name(&place::canonical(input));
                 names.extend([place_name(&place::account(input)), place.clone()]);
+                // Whoever is charged for a folder may get the rows of each file in it.
+                for file in files_of(input).iter().filter_map(|path| file_of(path)) {
+                    files.entry(file).or_default().insert(place.clone());
+                }
                 places.insert(place);
             }
             all.push(names);
         }
-        let mut files: BTreeMap<(u64, u64), Vec<String>> = BTreeMap::new();
         for name in places {
             let path = name.strip_prefix(&place_name("")).map(Path::new).filter(|path| path.is_absolute());
             if let Some(file) = path.and_then(file_of) {
-                files.entry(file).or_default().push(name);
+                files.entry(file).or_default().insert(name);
             }
         }
-        all.extend(files.into_values().filter(|names| names.len() > 1));
+        all.extend(
+            files.into_values().filter(|names| names.len() > 1).map(|names| names.into_iter().collect()),
+        );
         all
     }
 }
