@@ -200,7 +200,8 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         }
         let unfit = origin.unfit.clone();
         if format == Format::Excel {
-            let form = Form::Excel(Box::new(Workbook::new(target, schema, output, origin)?));
+            let form =
+                Form::Excel(Box::new(Workbook::new(target, schema, output, origin.is_trial, unfit.clone())?));
             let fixes = vec![Fix::Nothing; schema.fields().len()];
             return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
         }

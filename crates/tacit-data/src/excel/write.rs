@@ -6,7 +6,7 @@
 
 use super::days::{MILLIS_A_DAY, serial};
 use super::limits::{SHEET_ROWS, is_too_long};
-use crate::columnar::{NO_TEXT, Origin, plain, unwritable};
+use crate::columnar::{NO_TEXT, plain, unwritable};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::kept::NUMERIC;
 use crate::unfit::Unfit;
@@ -46,7 +46,8 @@ impl<'a, W: Write> Workbook<'a, W> {
         target: &'a Path,
         schema: &SchemaRef,
         output: &'a mut W,
-        origin: &Origin,
+        is_trial: bool,
+        unfit: Unfit,
     ) -> Result<Self> {
         let mut workbook = Workbook {
             target,
@@ -56,8 +57,8 @@ impl<'a, W: Write> Workbook<'a, W> {
             sheet: Worksheet::new(),
             filled: 0,
             written: 0,
-            is_trial: origin.is_trial,
-            unfit: origin.unfit.clone(),
+            is_trial,
+            unfit,
             day: Format::new().set_num_format("yyyy-mm-dd"),
             moment: Format::new().set_num_format("yyyy-mm-dd hh:mm:ss.000"),
         };
