@@ -439,7 +439,8 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let written = source.write_matches(&keys, &[0], Path::new("o.csv"), &mut Vec::new());
-            sender.send((written.map(|_| ()), source.digest().map(|_| ())))
+            let told = (written.map(|_| ()), source.digest().map(|_| ()));
+            sender.send(told).is_ok()
         });
         let said = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("a pipe is waited for");
         for error in [said.0.unwrap_err(), said.1.unwrap_err()] {
