@@ -78,7 +78,7 @@ pub fn set_options(options: Vec<String>) {
 /// A difference as the options have it that set it on the two sides.
 pub fn by_options(one: &Difference) -> Difference {
     let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Explained { error: &Error::Other(String::new()), options: &options }.set_by(one)
+    set_by(&options, one)
 }
 
 /// Ends the process after printing the fault on one line.
@@ -149,6 +149,35 @@ const OTHER_NAMES: [(&str, &str, &str); 4] = [
 /// Settings of the handshake that an option turns off.
 const TURNED_OFF: [(&str, &str); 3] = [("case-fold", "no-case-fold"), ("nfc", "no-nfc"), ("trim", "no-trim")];
 
+fn has(options: &[String], option: &str) -> bool {
+    options.iter().any(|known| known == option)
+}
+
+/// A setting as its option, where the subcommand has one for it.
+fn dashed(options: &[String], setting: &str) -> String {
+    if has(options, setting) {
+        return format!("--{setting}");
+    }
+    let other = OTHER_NAMES.iter().find(|(name, option, _)| *name == setting && has(options, option));
+    other.map_or(setting, |(.., called)| called).to_owned()
+}
+
+/// A difference as the options have it that set it on the two sides.
+fn set_by(options: &[String], one: &Difference) -> Difference {
+    let off = |value: &Option<String>| match value.as_deref() {
+        Some("true") => Some(None),
+        Some("false") => Some(Some("given".to_owned())),
+        _ => None,
+    };
+    let option = TURNED_OFF.iter().find(|(name, option)| *name == one.setting && has(options, option));
+    match (option, off(&one.ours), off(&one.theirs)) {
+        (Some((_, option)), Some(ours), Some(theirs)) => {
+            Difference { setting: format!("--{option}"), ours, theirs }
+        }
+        _ => Difference { setting: dashed(options, &one.setting), ..one.clone() },
+    }
+}
+
 /// An error of the library, which knows no options, for a user who has some.
 struct Explained<'a> {
     error: &'a Error,
@@ -197,32 +226,11 @@ impl Explained<'_> {
     }
 
     fn has(&self, option: &str) -> bool {
-        self.options.iter().any(|known| known == option)
+        has(self.options, option)
     }
 
-    /// A setting as its option, where the subcommand has one for it.
     fn dashed(&self, setting: &str) -> String {
-        if self.has(setting) {
-            return format!("--{setting}");
-        }
-        let other = OTHER_NAMES.iter().find(|(name, option, _)| *name == setting && self.has(option));
-        other.map_or(setting, |(.., called)| called).to_owned()
-    }
-
-    /// A difference as the options have it that set it on the two sides.
-    fn set_by(&self, one: &Difference) -> Difference {
-        let off = |value: &Option<String>| match value.as_deref() {
-            Some("true") => Some(None),
-            Some("false") => Some(Some("given".to_owned())),
-            _ => None,
-        };
-        let option = TURNED_OFF.iter().find(|(name, option)| *name == one.setting && self.has(option));
-        match (option, off(&one.ours), off(&one.theirs)) {
-            (Some((_, option)), Some(ours), Some(theirs)) => {
-                Difference { setting: format!("--{option}"), ours, theirs }
-            }
-            _ => Difference { setting: self.dashed(&one.setting), ..one.clone() },
-        }
+        dashed(self.options, setting)
     }
 
     /// A role as the options that give it.
@@ -239,7 +247,7 @@ impl Explained<'_> {
 
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
-        differences.iter().map(|one| self.set_by(one)).collect()
+        differences.iter().map(|one| set_by(self.options, one)).collect()
     }
 
     /// The options that help, where the error is not about one.

@@ -243,7 +243,7 @@ fn is_encrypted(stored: &mut Stored, start: u64, end: u64) -> Result<bool, Strin
     Ok(at == end && pieces >= 2 && pieces % 2 == 0)
 }
 
-/// Holds what the pages of a Parquet file say of their sizes against what may be, and tells of each column.
+/// Checks the sizes that a Parquet file's pages claim against the limits, and returns what is known of each column.
 pub(crate) fn check_parquet(
     stored: &mut Stored,
     metadata: &ParquetMetaData,
@@ -286,7 +286,7 @@ pub(crate) fn check_parquet(
                 let longest = reader.as_ref().and_then(|reader| longest_of(reader, group_at, leaf));
                 width = width.max(longest.unwrap_or(largest));
             }
-            // Values that are told by what they share with the one before may be as long as a page.
+            // A value may repeat most of the one before it, and so be as long as a page.
             if is_text && column.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
                 width = largest;
             }

@@ -38,8 +38,7 @@ pub(crate) fn is_lines(start: &[u8]) -> bool {
     }
 }
 
-/// These tables as columns, which are those of all of them: what stands in a column of one decides what the column is
-/// in the others, as in one file.
+/// These files as columns, with the names and types that one file with all of their lines would have.
 pub(crate) fn to_columns(inputs: &[&Input], options: &Options) -> Result<Vec<Input>> {
     let mut columns = Columns::default();
     for input in inputs {

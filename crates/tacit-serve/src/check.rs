@@ -193,8 +193,9 @@ fn lasts(checked: &mut Checked, what: String, (job, peer): (&str, &str), gate: &
     if fit < open_days.saturating_mul(gate.runs_a_day) {
         let until = gate.expires.as_ref().map_or("of a year".to_owned(), |(date, _)| format!("up to {date}"));
         checked.warnings.push(format!(
-            "{job}: {peer} may start {a_day} on {open_days} {until}, and after {} its budget is used up for good",
+            "{job}: {peer} may start {a_day} on {} {until}, and after {} its budget is used up for good",
+            counted(open_days, "day"),
             counted(fit, "run")
-        , open_days = counted(open_days, "day")));
+        ));
     }
 }

@@ -95,8 +95,8 @@ impl ResultArgs {
         }
     }
 
-    /// Errors if rows of this table cannot go to the files, by their columns' types. What becomes of single cells
-    /// is said to it.
+    /// Errors if rows of this table cannot go to the files, by their columns' types. Tells the table what `--unfit`
+    /// wants done with single cells.
     pub(crate) fn admit(&self, source: &Source) -> Result<()> {
         if self.unfit == Unfit::Null {
             source.leave_unfit_empty();

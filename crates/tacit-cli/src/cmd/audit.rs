@@ -345,7 +345,7 @@ fn export(args: &ExportArgs, context: &Context) -> Result<()> {
         )));
     }
     let digests = text.lines().count() - whole;
-    let mut output = Output::create(&args.output)?.for_everyone()?;
+    let mut output = Output::create(&args.output)?;
     output.write_all(text.as_bytes()).map_err(|e| Error::file(&args.output, "cannot be written", e))?;
     output.commit()?;
     let object = json!({ "name": "export", "output": args.output, "records": whole, "digests": digests });

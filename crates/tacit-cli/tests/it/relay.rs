@@ -193,7 +193,7 @@ fn faults_of_codes_and_relays_are_one_line() {
     assert!(!bench.exists("carol.key"));
 }
 
-/// A relay ends when it is told to: that is no error.
+/// Stopping a relay by a signal is not an error.
 #[test]
 fn a_relay_says_that_it_has_stopped() {
     let bench = Bench::new();

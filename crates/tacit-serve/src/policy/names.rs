@@ -33,7 +33,7 @@ impl Policy {
             for input in &source.inputs {
                 let place = place_name(&place::canonical(input));
                 names.extend([place_name(&place::account(input)), place.clone()]);
-                // Whoever is charged for a folder may get the rows of each file in it.
+                // A run on a folder can reveal rows of each file in it.
                 for file in files_of(input).iter().filter_map(|path| file_of(path)) {
                     files.entry(file).or_default().insert(place.clone());
                 }

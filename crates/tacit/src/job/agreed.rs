@@ -15,8 +15,12 @@ use tacit_data::keys::quoted;
 use tacit_data::records::KeySpec;
 use tacit_net::Difference;
 
-/// Names of the tables of Unicode, as the line has them.
-const TABLES: [&str; 3] = ["Unicode of normalisation", "of case folding", "of white space"];
+/// Names of the tables of Unicode, as the line has them and as people are told.
+const TABLES: [(&str, &str); 3] = [
+    ("Unicode of normalisation", "Unicode of normalisation"),
+    ("of case folding", "Unicode of case folding"),
+    ("of white space", "Unicode of white space"),
+];
 /// How the line calls each step of text, how the handshake does, and what text is called without it.
 const STEPS_OF_TEXT: [(&str, &str, &str); 3] = [
     ("nfc", "nfc", "without NFC"),
@@ -54,7 +58,7 @@ impl<'a> Parts<'a> {
             *taken = next(name)?.parse().ok()?;
         }
         let mut tables = [""; 3];
-        for (version, name) in tables.iter_mut().zip(TABLES) {
+        for (version, (name, _)) in tables.iter_mut().zip(TABLES) {
             *version = next(name)?;
         }
         let (rules, types, labels) = match typed {
@@ -104,9 +108,8 @@ pub fn differences(ours: &str, theirs: &str) -> Vec<Difference> {
     for ((ours, theirs), (_, name, _)) in one.steps.iter().zip(other.steps).zip(STEPS_OF_TEXT) {
         found.extend(told(name, &ours.to_string(), &theirs.to_string()));
     }
-    for ((ours, theirs), name) in one.tables.iter().zip(other.tables).zip(TABLES) {
-        let name = name.replace("of ", "Unicode of ").replace("Unicode Unicode", "Unicode");
-        found.extend(told(&name, ours, theirs));
+    for ((ours, theirs), (_, name)) in one.tables.iter().zip(other.tables).zip(TABLES) {
+        found.extend(told(name, ours, theirs));
     }
     // Text alone has no rules of its own: a difference of types says it.
     if !one.rules.is_empty() && !other.rules.is_empty() {
