@@ -224,15 +224,15 @@ def _text(inputs: Any) -> str:
 
 
 def _left_open(
-    entry: str | None, garbler_inputs: int | None, constants: Mapping[str, Any] | None
+    entry: str | None, garbler_inputs: int | None, constants: Mapping[str, Any] | None, bits: str
 ) -> dict[str, Any]:
-    """What a program leaves open, as the native half takes it."""
+    """What a program or a circuit's file leaves open, as the native half takes it."""
     if garbler_inputs is not None and not (isinstance(garbler_inputs, int) and 0 <= garbler_inputs < 1 << 32):
-        raise UsageError("garbler_inputs: say how many parameters, the first ones, are the garbler's")
+        raise UsageError("garbler_inputs: say how many inputs, the first ones, are the garbler's")
     if constants is not None and not isinstance(constants, Mapping):
         raise UsageError('constants: give their values by name, such as {"SHOP::ROWS": 8}')
     values = {str(name): _literal(value) for name, value in (constants or {}).items()}
-    return {"entry": entry, "garbler_inputs": garbler_inputs, "constants": values}
+    return {"entry": entry, "garbler_inputs": garbler_inputs, "constants": values, "bits": bits}
 
 
 def _parameters(function: Function, table: Any, columns: Sequence[str] | None) -> list[dict[str, Any]]:
@@ -658,6 +658,7 @@ class Session:
         entry: str | None = None,
         garbler_inputs: int | None = None,
         constants: Mapping[str, int | bool | str] | None = None,
+        bits: Literal["usual", "reversed"] = "usual",
         progress: Listener = None,
     ) -> Evaluation:
         """As :func:`tacit.evaluate`, with this session's peer."""
@@ -666,7 +667,7 @@ class Session:
         table = rows is not None and _is_arrow(rows)
         if columns is not None and not table:
             raise UsageError("columns: they are of a table, which rows= gives")
-        program = _left_open(entry, garbler_inputs, constants)
+        program = _left_open(entry, garbler_inputs, constants, bits)
         if isinstance(function, Function):
             given = _parameters(function, rows, columns) if table else rows
             if rows is None:
@@ -1040,6 +1041,7 @@ def evaluate(
     entry: str | None = None,
     garbler_inputs: int | None = None,
     constants: Mapping[str, int | bool | str] | None = None,
+    bits: Literal["usual", "reversed"] = "usual",
     progress: Listener = None,
     **session: Any,
 ) -> Evaluation:
@@ -1073,11 +1075,15 @@ def evaluate(
     entry:
         Of a program the function to evaluate, as the command's ``--function``; ``main`` unless given.
     garbler_inputs:
-        Of a program so many parameters, the first ones, are the garbler's; half of them, rounded up, unless given.
+        Of a program so many parameters, the first ones, are the garbler's, and so many inputs of a circuit's file;
+        half of them, rounded up, unless given.
     constants:
         Of a program what its constants of the form ``PARTY::NAME`` are worth, such as ``{"SHOP::ROWS": 8}``: a
         number, a truth value, or a literal of the language. Both sides say the same of all three, and write a
         constant alike: ``8`` is not ``"8usize"``.
+    bits:
+        Of a circuit's file ``"reversed"`` where the highest bit of a value has its first wire, as in the old files of
+        AES and SHA. Both sides say the same.
     progress:
         A function that hears of :class:`Progress`, or ``True`` for a bar.
     session:
@@ -1106,6 +1112,7 @@ def evaluate(
         entry=entry,
         garbler_inputs=garbler_inputs,
         constants=constants,
+        bits=bits,
         progress=progress,
     )
 

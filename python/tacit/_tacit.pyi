@@ -217,6 +217,7 @@ def evaluate(
     entry: str | None = None,
     garbler_inputs: int | None = None,
     constants: dict[str, str] = ...,
+    bits: str = "usual",
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ot(

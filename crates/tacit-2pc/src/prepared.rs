@@ -1,7 +1,7 @@
 //! Circuits made ready for two parties.
 
 use crate::circuit::named::{Function, full_name};
-use crate::circuit::{Circuit, Order, Plan};
+use crate::circuit::{Aggregate, Circuit, Order, Plan};
 use crate::{Error, Owner, Result};
 use std::sync::OnceLock;
 
@@ -12,6 +12,7 @@ pub struct Prepared {
     owners: Vec<Owner>,
     digest: [u8; 32],
     source: Option<[u8; 32]>,
+    aggregate: Option<(Aggregate, usize)>,
     layered: OnceLock<Plan>,
     sequential: OnceLock<Plan>,
 }
@@ -26,7 +27,16 @@ impl Prepared {
         }
         let digest = circuit.digest();
         let (layered, sequential) = (OnceLock::new(), OnceLock::new());
-        Ok(Prepared { name: None, circuit, owners, digest, source: None, layered, sequential })
+        Ok(Prepared {
+            name: None,
+            circuit,
+            owners,
+            digest,
+            source: None,
+            aggregate: None,
+            layered,
+            sequential,
+        })
     }
 
     /// Prepares a named function.
@@ -46,7 +56,17 @@ impl Prepared {
         self.source
     }
 
-    /// The full name of a built-in function; `None` for a circuit of another source.
+    /// The same circuit, known as the aggregate of `function` over so many rows.
+    pub fn from_rows_of(self, function: &Function, aggregate: Aggregate, rows: usize) -> Self {
+        Prepared { name: full_name(&function.name), aggregate: Some((aggregate, rows)), ..self }
+    }
+
+    /// What it gives of how many rows of a function, where it is an aggregate.
+    pub fn aggregate(&self) -> Option<(Aggregate, usize)> {
+        self.aggregate
+    }
+
+    /// The full name of a built-in function, or of the one that is aggregated; `None` for a circuit of another source.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

@@ -146,12 +146,19 @@ fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> 
     let of = subcommand.map_or(String::new(), |name| format!(" {name}"));
     let cause = fault::cause(error);
     // A shell puts the names of many files where a pattern stood.
-    let takes_files = subcommand
-        .and_then(|name| command.find_subcommand(name))
-        .is_some_and(|command| command.get_arguments().any(|arg| arg.get_long() == Some("input")));
-    let is_file = error.kind() == ErrorKind::UnknownArgument && !cause.contains("'-");
-    if takes_files && is_file {
-        return Err(Error::Usage(format!("{cause}; quote a pattern of files, or repeat --input")));
+    let innermost = arguments.iter().skip(1).fold(command, |at, word| at.find_subcommand(word).unwrap_or(at));
+    let takes_files = innermost.get_arguments().any(|arg| arg.get_long() == Some("input"));
+    let file = match error.kind() {
+        ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict => cause
+            .split_once(" '")
+            .and_then(|(_, rest)| rest.split('\'').next())
+            .filter(|word| !word.starts_with('-')),
+        _ => None,
+    };
+    if let Some(file) = file.filter(|file| takes_files && innermost.find_subcommand(file).is_none()) {
+        return Err(Error::Usage(format!(
+            "unexpected argument '{file}' found; quote a pattern of files, or repeat --input"
+        )));
     }
     Err(Error::Usage(format!("{cause}; see `tacit help{of}`")))
 }

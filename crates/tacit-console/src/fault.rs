@@ -13,6 +13,8 @@ use tacit::sealed::FileError;
 use tacit::two_pc::{self, StateError};
 use tacit::{Blame, Error, psi};
 
+/// The most bytes a key that an output to a workbook takes.
+const WORKBOOK_CELL: u64 = 32_767;
 /// Exit code of a run that a signal ended: 128 + SIGINT, as shells have it.
 const INTERRUPTED: i32 = 130;
 
@@ -153,9 +155,20 @@ fn has(options: &[String], option: &str) -> bool {
     options.iter().any(|known| known == option)
 }
 
+/// Settings of the handshake from which others follow.
+const CAUSES: [(&str, &[&str]); 4] = [
+    ("aggregate", &["function", "rows", "garbler-inputs", "input widths", "output widths", "wiring"]),
+    ("function", &["garbler-inputs", "input widths", "output widths", "wiring"]),
+    ("program", &["garbler-inputs", "input widths", "output widths", "wiring"]),
+    ("rows", &["garbler-inputs", "input widths", "output widths", "wiring"]),
+];
+
+/// Settings that no option of the same name sets.
+const NO_OPTIONS: [&str; 2] = ["function", "rows"];
+
 /// A setting as its option, where the subcommand has one for it.
 fn dashed(options: &[String], setting: &str) -> String {
-    if has(options, setting) {
+    if has(options, setting) && !NO_OPTIONS.contains(&setting) {
         return format!("--{setting}");
     }
     let other = OTHER_NAMES.iter().find(|(name, option, _)| *name == setting && has(options, option));
@@ -247,7 +260,10 @@ impl Explained<'_> {
 
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
-        differences.iter().map(|one| set_by(self.options, one)).collect()
+        let differs = |setting: &str| differences.iter().any(|one| one.setting == setting);
+        let cause = CAUSES.iter().find(|(cause, _)| differs(cause));
+        let follows = |one: &&Difference| cause.is_some_and(|(_, all)| all.contains(&&*one.setting));
+        differences.iter().filter(|one| !follows(one)).map(|one| set_by(self.options, one)).collect()
     }
 
     /// The options that help, where the error is not about one.
@@ -256,8 +272,20 @@ impl Explained<'_> {
             Error::Parameter { name: "insecure-plaintext", .. } => {
                 "give --identity and --peer, or add --i-understand"
             }
+            Error::Net(net::Error::Mismatch { differences })
+                if differences.iter().any(|one| one.setting == "rows")
+                    && !differences.iter().any(|one| one.setting == "aggregate") =>
+            {
+                "both tables need as many rows, in the same order"
+            }
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
+            Error::Psi(psi::Error::PeerRowsTooWide { allowed: WORKBOOK_CELL, .. }) if self.has("unfit") => {
+                "cells of Excel hold no more; name the output .csv or .parquet, or give --unfit null"
+            }
             Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
+            Error::Table(csv::Error::Unfit { .. }) if self.has("unfit") => {
+                "give --unfit null to leave such cells empty"
+            }
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
             Error::Table(csv::Error::Misquoted { .. }) => {
                 "if quotes are data or written otherwise, see --quote and --escape"

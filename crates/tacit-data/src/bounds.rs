@@ -254,6 +254,7 @@ pub(crate) fn check_parquet(
     let mut reader = None;
     for (group_at, group) in metadata.row_groups().iter().enumerate() {
         let mut needed = 0u64;
+        let mut widths = vec![0u64; found.len()];
         for (leaf, column) in group.columns().iter().enumerate() {
             let (start, length) = column.byte_range();
             let is_text = column.column_type() == Physical::BYTE_ARRAY;
@@ -296,11 +297,17 @@ pub(crate) fn check_parquet(
             // A row of a list has many.
             let rows = u64::try_from(group.num_rows()).unwrap_or(0).max(1);
             let of_row = u64::try_from(column.num_values()).unwrap_or(0).div_ceil(rows).max(1);
-            let known = &mut found[schema.get_column_root_idx(leaf)];
-            known.width = known.width.max(width.saturating_mul(of_row));
+            // Nothing tells whether few rows have most of its long values.
+            if column.column_descr().max_rep_level() > 0 && width > FEW_BYTES as u64 {
+                width = MOST_TOGETHER;
+            }
+            let root = schema.get_column_root_idx(leaf);
+            widths[root] = widths[root].saturating_add(width.saturating_mul(of_row));
+            let known = &mut found[root];
             let end = start.saturating_add(length);
             known.is_encrypted |= largest == 0 && length > 0 && is_encrypted(stored, start, end)?;
         }
+        found.iter_mut().zip(widths).for_each(|(known, width)| known.width = known.width.max(width));
         check_memory(needed)?;
     }
     Ok(found)

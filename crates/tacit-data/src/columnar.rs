@@ -156,7 +156,7 @@ impl Source {
     }
 
     /// Several files as one table with the columns of the first, in their order: the others' are found by their
-    /// names.
+    /// names. Text that they store in several ways is long text.
     pub(crate) fn joined(sources: Vec<Source>) -> Result<Self> {
         let mut sources = sources.into_iter();
         let none = || Error::NoKey(PathBuf::new());
@@ -169,6 +169,9 @@ impl Source {
             for (field, at) in fields.iter_mut().zip(&order) {
                 let nullable = field.is_nullable() || source.schema.field(*at).is_nullable();
                 field.set_nullable(nullable);
+                if source.schema.field(*at).data_type() != field.data_type() {
+                    field.set_data_type(DataType::LargeUtf8);
+                }
             }
             let moments = order.iter().enumerate().filter(|(_, at)| source.moments.contains(at));
             whole.decimal_comma |= source.decimal_comma;
@@ -176,7 +179,11 @@ impl Source {
             let parts = Arc::into_inner(source.parts).unwrap_or_default();
             more.extend(parts.into_iter().map(|part| Part { order: Some(order.clone()), ..part }));
         }
-        let first = Arc::into_inner(whole.parts).unwrap_or_default();
+        let mut first = Arc::into_inner(whole.parts).unwrap_or_default();
+        let is_changed = |(field, was): (&Field, &Arc<Field>)| field.data_type() != was.data_type();
+        if fields.iter().zip(whole.schema.fields()).any(is_changed) {
+            first.iter_mut().for_each(|part| part.order = Some((0..fields.len()).collect()));
+        }
         let schema = Schema::new_with_metadata(fields, whole.schema.metadata().clone());
         Ok(Source {
             parts: Arc::new(first.into_iter().chain(more).collect()),

@@ -9,7 +9,7 @@
 
 use crate::columnar::{self, Format, NO_TEXT, Writer, plain, without_text};
 use crate::csv;
-use crate::excel::{SHEET_COLUMNS, SHEET_ROWS, is_too_long};
+use crate::excel::{SHEET_COLUMNS, SHEET_ROWS, SHORT_TEXT, is_too_long};
 use crate::fault::{Error, Place, Result, gave_up};
 use crate::input::{BUFFER, Packer, Packing};
 use crate::records::Element;
@@ -35,9 +35,9 @@ pub(crate) fn prove(source: &columnar::Source, target: &Path) -> Result<()> {
         false => source.try_columns(target),
     };
     tried.map_err(|error| match error {
-        Error::Cell { path, place: Place::Row(row), column, what } if path == target => {
+        Error::Unfit { path, place: Place::Row(row), column, what } if path == target => {
             let (path, place) = source.place(row);
-            Error::Cell { path, place, column, what }
+            Error::Unfit { path, place, column, what }
         }
         other => other,
     })
@@ -60,9 +60,8 @@ pub(crate) fn prove_workbook(source: &csv::Source, target: &Path) -> Result<()> 
             Some(at) if !source.unfit().is_left_empty() => {
                 let (path, place, column) =
                     (source.path().to_owned(), Place::Line(line), (at + 1).to_string());
-                let what =
-                    "a text of at most 32,767 characters is expected, as cells of Excel are".to_owned();
-                Err(Error::Cell { path, place, column, what })
+                let what = SHORT_TEXT.to_owned();
+                Err(Error::Unfit { path, place, column, what })
             }
             _ => Ok(()),
         }
@@ -224,7 +223,7 @@ impl<'a, W: Write> Lines<'a, W> {
 
     fn write_texts(&mut self, rows: &RecordBatch) -> Result<()> {
         let target = self.target;
-        let textless = |at: usize, row: usize| Error::Cell {
+        let textless = |at: usize, row: usize| Error::Unfit {
             path: target.to_owned(),
             place: Place::Row(self.written + row as u64 + 1),
             column: format!("`{}`", tacit_crypto::text::shown(self.schema.field(at).name())),

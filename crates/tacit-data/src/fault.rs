@@ -4,7 +4,7 @@ use crate::place;
 use crate::records::Full;
 use std::path::{Path, PathBuf};
 use tacit_crypto::fence::{Panicked, fenced};
-use tacit_crypto::text::shown;
+use tacit_crypto::text::{counted, shown};
 
 /// The result of reading or writing a table.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -58,8 +58,8 @@ pub enum Error {
     Empty(PathBuf),
     /// A key column that the table does not have.
     #[error(
-        "{}: none of the {columns} columns is named `{}` in the first line, {}",
-        name(.path), shown(.column), remedy(*.near)
+        "{}: no column is named `{}` in the first line, {}; the file has {}",
+        name(.path), shown(.column), remedy(*.near), counted(*.columns, "column")
     )]
     UnknownColumn {
         /// The file.
@@ -209,8 +209,8 @@ pub enum Error {
     },
     /// A key column that a file of columns does not have.
     #[error(
-        "{}: none of the {columns} columns is named `{}`; name it as the file does, in upper and lower case too",
-        name(.path), shown(.column)
+        "{}: no column is named `{}`; the file has {}; name it as the file does, in upper and lower case too",
+        name(.path), shown(.column), counted(*.columns, "column")
     )]
     NoColumn {
         /// The file.
@@ -372,6 +372,18 @@ pub enum Error {
     #[error("{}, {place}: column {column}: {what}", name(.path))]
     Cell {
         /// The file.
+        path: PathBuf,
+        /// Where the row is.
+        place: Place,
+        /// What the caller calls the column, or its number from 1.
+        column: String,
+        /// What was expected.
+        what: String,
+    },
+    /// A cell that an output cannot hold.
+    #[error("{}, {place}: column {column}: {what}", name(.path))]
+    Unfit {
+        /// The file with the cell, or the output where that is not known.
         path: PathBuf,
         /// Where the row is.
         place: Place,

@@ -5,7 +5,7 @@
 //! ([`values`]). A null is nothing. A column of cells that cannot be so is refused before any
 //! is read.
 
-use crate::columnar::{self, Source};
+use crate::columnar::{self, NO_TEXT, Source};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::kept::NUMERIC;
 use crate::records::KeySet;
@@ -144,7 +144,7 @@ impl<'a> Given<'a> {
             Given::Text(_, column) if column.is_null(row) => Ok(false),
             Given::Text(texts, _) => match write!(out, "{}", texts.value(row)) {
                 Ok(()) => Ok(true),
-                Err(_) => Err("a cell with a text is expected, which a date out of range has not".to_owned()),
+                Err(_) => Err(NO_TEXT.to_owned()),
             },
             Given::Value(cells, form) => cells.read(*form, row, out),
         }

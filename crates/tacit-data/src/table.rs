@@ -10,6 +10,7 @@ use crate::give::{self, Purpose};
 use crate::join;
 use crate::keys::Tally;
 use crate::opened::{self, Opened};
+use crate::place;
 use crate::records::{Element, KeySet, KeySpec};
 use crate::unfit::Unfit;
 use crate::values::{Column, Form};
@@ -561,8 +562,9 @@ impl Passing {
     }
 }
 
-/// The files that make up the table of this name now: of a folder or a pattern several, and none where it cannot be
-/// told.
+/// The files that make up the table of this name now: of a folder or a pattern several, of a workbook's sheet the
+/// workbook, and none where it cannot be told.
 pub fn files_of(path: &Path) -> Vec<PathBuf> {
-    opened::listed(&[path.to_owned()]).unwrap_or_default()
+    let files = opened::listed(&[path.to_owned()]).unwrap_or_default();
+    files.iter().map(|file| place::sheet(file).0.to_owned()).collect()
 }

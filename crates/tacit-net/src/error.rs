@@ -215,7 +215,7 @@ pub enum Error {
     },
     /// A relay was reached, and then not any more.
     #[error(
-        "the relay {address} was reached and is gone ({reason}); it has not answered since, for {}",
+        "the relay {address} was reached but has gone away ({reason}), and has not answered for {}; is it still running?",
         in_words(*after)
     )]
     RelayLost {

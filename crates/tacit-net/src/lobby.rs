@@ -438,7 +438,7 @@ impl Flaw {
     fn name(self) -> &'static str {
         match self {
             Flaw::Key => "unknown key",
-            Flaw::Refused => "refused our key",
+            Flaw::Refused => "key refused",
             Flaw::Tls => "tls failed",
             Flaw::Foreign => "not tacit",
             Flaw::Garbled => "malformed",
@@ -461,7 +461,7 @@ impl Strangers {
         let (flaw, what) = match error {
             Error::WrongPeer { found, .. } => (Flaw::Key, format!("wrong key {found}")),
             Error::Refused { .. } => {
-                (Flaw::Refused, "your key refused: has the peer your current .pub file?".to_owned())
+                (Flaw::Refused, "it refused your key: does the peer have your current .pub file?".to_owned())
             }
             Error::Tls(reason) => (Flaw::Tls, format!("TLS failed: {reason}")),
             Error::NotTacit { saw } => {

@@ -10,10 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 use tacit::catalogue::{Entry, computations};
 use tacit::job::eval::layout::{Inputs, Layout, called};
-use tacit::job::eval::{Evaluated, Job, Options, PROGRAM, load, load_program};
+use tacit::job::eval::{Evaluated, FileOptions, Job, Options, PROGRAM, load_program, load_with};
 use tacit::job::long;
 use tacit::lang::{self, Program};
 use tacit_2pc::circuit::LongFunction;
+use tacit_2pc::circuit::bristol::Bits;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::{self, Field, Format};
 use tacit_2pc::{OutputTo, Owner, Prepared};
@@ -152,6 +153,14 @@ impl Terms {
     }
 }
 
+/// What a program or a circuit's file leaves open.
+struct LeftOpen {
+    entry: Option<String>,
+    garbler_inputs: Option<usize>,
+    constants: BTreeMap<String, String>,
+    bits: Bits,
+}
+
 /// What a function is before it is evaluated.
 enum Found {
     Program(Box<Program>),
@@ -160,21 +169,31 @@ enum Found {
 }
 
 impl Source {
-    /// The function, with what `options` say of a program; nothing else takes any.
-    fn find(self, options: Option<lang::Options>) -> Result<Found, tacit::Error> {
-        match (self, options) {
-            (Source::Named(name), options) if name.ends_with(PROGRAM) => {
-                let program = load_program(Path::new(&name), &options.unwrap_or_default())?;
-                Ok(Found::Program(Box::new(program)))
+    /// The function, with what is said of a program and of a circuit's file.
+    fn find(self, open: LeftOpen) -> Result<Found, tacit::Error> {
+        let LeftOpen { entry, garbler_inputs, constants, bits } = open;
+        let file = FileOptions { garbler_inputs, bits };
+        let fault = |what: String| Err(tacit::Error::Usage(what));
+        match self {
+            Source::Named(name) if name.ends_with(PROGRAM) => {
+                if bits == Bits::Reversed {
+                    return fault("bits is for circuits' files".into());
+                }
+                let entry = entry.unwrap_or_else(|| lang::Options::default().entry);
+                let options = lang::Options { entry, garbler: garbler_inputs, constants };
+                Ok(Found::Program(Box::new(load_program(Path::new(&name), &options)?)))
             }
-            (_, Some(_)) => Err(tacit::Error::Usage(format!(
-                "entry, garbler_inputs and constants are for programs, in files that end with {PROGRAM}"
-            ))),
-            (Source::Named(name), None) => match LongFunction::find(&name) {
-                Some(function) => Ok(Found::Long(function)),
-                None => load(&name).map(|function| Found::Held(Arc::new(function))),
+            _ if entry.is_some() || !constants.is_empty() => {
+                fault(format!("entry and constants are for programs, in files that end with {PROGRAM}"))
+            }
+            Source::Named(name) => match LongFunction::find(&name) {
+                Some(function) if file == FileOptions::default() => Ok(Found::Long(function)),
+                _ => load_with(&name, file).map(|function| Found::Held(Arc::new(function))),
             },
-            (Source::Traced(circuit), None) => Ok(Found::Held(circuit.get().function())),
+            Source::Traced(_) if file != FileOptions::default() => {
+                fault("garbler_inputs and bits are for programs and circuits' files".into())
+            }
+            Source::Traced(circuit) => Ok(Found::Held(circuit.get().function())),
         }
     }
 }
@@ -252,10 +271,11 @@ fn evaluate_long(
 }
 
 /// Evaluates a function on our rows; returns a dictionary with the outputs of every row, or none if we get
-/// none. `entry`, `garbler_inputs` and `constants` are what a program leaves open.
+/// none. `entry`, `garbler_inputs` and `constants` are what a program leaves open, `garbler_inputs` and `bits` what a
+/// circuit's file does.
 #[pyfunction]
 #[pyo3(signature = (peer, function, role, rows, *, columns=None, output_to="both", signed=false, protocol="auto",
-    entry=None, garbler_inputs=None, constants=BTreeMap::new(), progress=None))]
+    entry=None, garbler_inputs=None, constants=BTreeMap::new(), bits="usual", progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub(crate) fn evaluate<'py>(
     py: Python<'py>,
@@ -270,16 +290,17 @@ pub(crate) fn evaluate<'py>(
     entry: Option<String>,
     garbler_inputs: Option<usize>,
     constants: BTreeMap<String, String>,
+    bits: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let terms = Terms::new(py, role, output_to, protocol)?;
     let raised = |error| fault::raise(py, &error);
-    let given = entry.is_some() || garbler_inputs.is_some() || !constants.is_empty();
-    let options = given.then(|| {
-        let entry = entry.unwrap_or_else(|| lang::Options::default().entry);
-        lang::Options { entry, garbler: garbler_inputs, constants }
-    });
-    let found = function.find(options).map_err(raised)?;
+    let bits = match bits {
+        "usual" => Bits::Usual,
+        "reversed" => Bits::Reversed,
+        _ => return Err(fault::usage(py, "bits is \"usual\" or \"reversed\"")),
+    };
+    let found = function.find(LeftOpen { entry, garbler_inputs, constants, bits }).map_err(raised)?;
     let rows = inputs(rows, columns, found.takes(terms.role)).map_err(raised)?;
     let (evaluated, stats) = found.evaluate(py, peer, terms, rows, progress)?;
     let dict = fault::passed(py, &stats, None)?;

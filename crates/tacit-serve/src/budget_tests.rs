@@ -346,6 +346,36 @@ fn spellings_and_links_of_one_file_are_one_account() {
     }
 }
 
+/// The place of what was charged before is all that is left of it.
+#[test]
+fn a_folder_and_then_a_file_of_it_or_another_pattern_have_one_budget() {
+    for (before, after) in
+        [("parts", "parts/one.csv"), ("parts/*.csv", "parts/one.csv"), ("parts", "parts/o*.csv")]
+    {
+        let here = Here::start("");
+        let parts = here.folder.path().join("parts");
+        std::fs::create_dir(&parts).unwrap();
+        std::fs::copy(here.folder.path().join("table.csv"), parts.join("one.csv")).unwrap();
+        reload(&here, |text| text.replace("\"table.csv\"", &format!("{before:?}")), 1);
+        let mut session = here.connect();
+        let (offer, mut said) = Here::offered_of(&mut session, "match");
+        here.accept(&mut session, &offer, 30, &mut said);
+        let job = offer.job(crate::terms::Side::Client, &crate::tests::id()).unwrap();
+        crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
+        drop(session);
+        here.wait_for("broken off", 1);
+        let changed = |text: String| {
+            text.replace(&format!("{before:?}"), &format!("{after:?}"))
+                .replace("[sources.table]", "[sources.fresh]")
+                .replace("source = \"table\"", "source = \"fresh\"")
+        };
+        reload(&here, changed, 2);
+        let listed = request::list(here.connect()).unwrap();
+        assert!(listed.iter().all(|one| one.left.rows == 960), "{before}, {after}: {listed:?}");
+        here.end();
+    }
+}
+
 /// Renaming in two reloads, each of which keeps one name of the peer's and of the source's.
 #[test]
 fn renaming_in_two_steps_fills_no_budget_up_again() {

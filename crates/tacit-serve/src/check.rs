@@ -110,8 +110,8 @@ fn one_account(policy: &Policy, ledger: &Ledger) -> Vec<String> {
         for other in &sources[at + 1..] {
             if ledger.are_one(&[source_name(one), source_name(other)]) {
                 found.push(format!(
-                    "[sources.{one}] and [sources.{other}] share their budgets: they are, or were, one table; each \
-                     of them counts what was spent of both"
+                    "[sources.{one}] and [sources.{other}] share their budgets: they have, or had, a file in common; \
+                     each of them counts what was spent of both"
                 ));
             }
         }

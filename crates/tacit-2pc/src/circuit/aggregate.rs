@@ -13,6 +13,16 @@ pub enum Aggregate {
     Count,
 }
 
+impl Aggregate {
+    /// A word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Aggregate::Sum => "sum",
+            Aggregate::Count => "count",
+        }
+    }
+}
+
 /// Gates of all rows together, at most.
 const ROWS_GATES: u64 = 1 << 26;
 
@@ -50,10 +60,10 @@ impl Function {
         let every: Vec<(Bit, Vec<Uint>)> = (0..rows).map(|row| (Bit::ONE, inputs(row))).collect();
         let outputs = self.total(&mut builder, &every, aggregate, signed, None)?;
         let signed = signed || self.outputs[0].kind == Kind::Signed;
-        let (name, kind) = match aggregate {
-            Aggregate::Count => ("count", Kind::Unsigned),
-            Aggregate::Sum if signed => ("sum", Kind::Signed),
-            Aggregate::Sum => ("sum", Kind::Unsigned),
+        let name = aggregate.name();
+        let kind = match aggregate {
+            Aggregate::Sum if signed => Kind::Signed,
+            Aggregate::Count | Aggregate::Sum => Kind::Unsigned,
         };
         let width = outputs[0].bits().len() as u32;
         let circuit = builder.finish(&outputs).map_err(|e| NotAggregated(e.to_string()))?;

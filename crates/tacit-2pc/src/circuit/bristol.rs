@@ -3,8 +3,8 @@
 //! Both begin with the number of gates and of wires. The old format then gives the widths of the two inputs
 //! and of the one output on one line; Bristol Fashion gives a line for the inputs and one for the outputs,
 //! each a count followed by widths. A gate is a line `inputs outputs wires… KIND`. The kinds read are XOR,
-//! AND, INV, XNOR, EQ (a constant), EQW (a copy) and MAND (several ANDs). Which format a file has is told
-//! from its third line of text.
+//! AND, INV or NOT, XNOR, OR, NOR, NAND, EQ (a constant), EQW (a copy) and MAND (several ANDs), in either case.
+//! What stands behind `#` or `//` is a comment. Which format a file has is told from its third line of text.
 
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Shape, Wire, ZERO};
 use std::fmt::Write;
@@ -29,6 +29,16 @@ pub enum Format {
     Fashion,
 }
 
+/// Which bit of a value has its first wire.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Bits {
+    /// The lowest.
+    #[default]
+    Usual,
+    /// The highest, as in the old files of AES and SHA.
+    Reversed,
+}
+
 /// Bits of inputs, or of outputs, that a file may declare.
 const MAX_BITS: u64 = 1 << 24;
 const NONE: Wire = Wire::MAX;
@@ -39,10 +49,17 @@ fn error<T>(line: usize, what: impl Into<String>) -> Result<T> {
     Err(BristolError { line, what: what.into() })
 }
 
-/// Reads a circuit in either format. Errors name the line; memory is bounded by the text's length and the
-/// declared inputs' (2^24 bits at most).
+/// Reads a circuit in either format, whose values have their lowest bits first. Errors name the line; memory is
+/// bounded by the text's length and the declared inputs' (2^24 bits at most).
 pub fn read(text: &str) -> Result<Circuit> {
-    let mut lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim())).filter(|(_, l)| !l.is_empty());
+    read_with(text, Bits::Usual)
+}
+
+/// As [`read`], of values whose bits are in this order.
+pub fn read_with(text: &str, bits: Bits) -> Result<Circuit> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, without_comment(line).trim()));
+    let mut lines = lines.filter(|(_, line)| !line.is_empty());
     let last_line = text.lines().count().max(1);
     let mut header = |what: &str| match lines.next() {
         Some((line, text)) => Ok((line, text)),
@@ -73,7 +90,7 @@ pub fn read(text: &str) -> Result<Circuit> {
     if wires < inputs || wires - inputs > text.len() as u64 || gates > text.len() as u64 || outputs > wires {
         return error(line, "the numbers of gates and wires do not fit the file");
     }
-    let mut reader = Reader::new(shape, wires as usize);
+    let mut reader = Reader::new(shape, bits, wires as usize);
     let mut seen = 0;
     for (line, text) in lines {
         seen += 1;
@@ -92,6 +109,11 @@ pub fn read(text: &str) -> Result<Circuit> {
         );
     }
     reader.finish(last_line)
+}
+
+fn without_comment(line: &str) -> &str {
+    let begins = [line.find('#'), line.find("//")].into_iter().flatten().min();
+    &line[..begins.unwrap_or(line.len())]
 }
 
 fn numbers(line: usize, text: &str) -> Result<Vec<u64>> {
@@ -129,8 +151,22 @@ fn widths(line: usize, numbers: &[u64]) -> Result<Vec<u32>> {
     Ok(widths.iter().map(|&w| w as u32).collect())
 }
 
+/// The places of all bits of values of these widths: each value's in turn, in the file's order.
+fn places(widths: &[u32], bits: Bits) -> Vec<usize> {
+    let mut places = Vec::new();
+    for &width in widths {
+        let value = places.len()..places.len() + width as usize;
+        match bits {
+            Bits::Usual => places.extend(value),
+            Bits::Reversed => places.extend(value.rev()),
+        }
+    }
+    places
+}
+
 struct Reader {
     shape: Shape,
+    bits: Bits,
     /// Our wire for each of the file's wires, or `NONE`.
     names: Vec<Wire>,
     gates: Vec<Gate>,
@@ -138,16 +174,18 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(shape: Shape, wires: usize) -> Self {
-        let inputs = shape.input_bits() as u32;
-        let mut names: Vec<Wire> = (FIRST_INPUT..FIRST_INPUT + inputs).collect();
+    fn new(shape: Shape, bits: Bits, wires: usize) -> Self {
+        let places = places(&shape.inputs, bits);
+        let next = FIRST_INPUT + places.len() as u32;
+        let mut names: Vec<Wire> = places.into_iter().map(|place| FIRST_INPUT + place as u32).collect();
         names.resize(wires, NONE);
-        Reader { shape, names, gates: Vec::new(), next: FIRST_INPUT + inputs }
+        Reader { shape, bits, names, gates: Vec::new(), next }
     }
 
     fn gate(&mut self, line: usize, text: &str) -> Result<()> {
         let mut tokens: Vec<&str> = text.split_ascii_whitespace().collect();
-        let kind = tokens.pop().unwrap_or_default();
+        let kind = tokens.pop().unwrap_or_default().to_ascii_uppercase();
+        let kind = kind.as_str();
         let counts = tokens.get(..2).map(|c| (number(line, c[0]), number(line, c[1])));
         let Some((fan_in, fan_out)) = counts else {
             return error(line, "a gate is two counts, its wires and its kind");
@@ -158,7 +196,7 @@ impl Reader {
             return error(line, format!("{} wires announced, {} given", fan_in + fan_out, wires.len()));
         }
         let fits = match kind {
-            "XOR" | "AND" | "XNOR" => (fan_in, fan_out) == (2, 1),
+            "XOR" | "AND" | "XNOR" | "OR" | "NOR" | "NAND" => (fan_in, fan_out) == (2, 1),
             "INV" | "NOT" | "EQ" | "EQW" => (fan_in, fan_out) == (1, 1),
             "MAND" => fan_in == 2 * fan_out,
             _ => return error(line, format!("unknown gate {:?}", shorten(kind))),
@@ -198,6 +236,20 @@ impl Reader {
                 let sum = self.fresh(|out| Gate::Xor { a, b, out });
                 self.emit(line, outs[0], |out| Gate::Inv { a: sum, out })
             }
+            "NAND" => {
+                let (a, b) = (self.resolve(line, ins[0])?, self.resolve(line, ins[1])?);
+                let product = self.fresh(|out| Gate::And { a, b, out });
+                self.emit(line, outs[0], |out| Gate::Inv { a: product, out })
+            }
+            "OR" | "NOR" => {
+                let [a, b] = [self.resolve(line, ins[0])?, self.resolve(line, ins[1])?]
+                    .map(|a| self.fresh(|out| Gate::Inv { a, out }));
+                if kind == "NOR" {
+                    return self.emit(line, outs[0], |out| Gate::And { a, b, out });
+                }
+                let neither = self.fresh(|out| Gate::And { a, b, out });
+                self.emit(line, outs[0], |out| Gate::Inv { a: neither, out })
+            }
             _ => {
                 let (a, b) = (self.resolve(line, ins[0])?, self.resolve(line, ins[1])?);
                 let and = kind == "AND";
@@ -230,7 +282,7 @@ impl Reader {
     }
 
     fn fresh(&mut self, gate: impl FnOnce(Wire) -> Gate) -> Wire {
-        // At most two gates a line of text of at least eleven bytes: far below 2^32.
+        // At most four gates a line of text of at least eleven bytes: far below 2^32.
         let out = self.next;
         self.next += 1;
         self.gates.push(gate(out));
@@ -246,11 +298,11 @@ impl Reader {
     fn finish(self, last_line: usize) -> Result<Circuit> {
         let first = self.names.len() - self.shape.output_bits();
         let mut outputs = Vec::with_capacity(self.shape.output_bits());
-        for (i, &name) in self.names[first..].iter().enumerate() {
-            if name == NONE {
-                return error(last_line, format!("output wire {} is never written", first + i));
+        for wire in places(&self.shape.outputs, self.bits).into_iter().map(|place| first + place) {
+            if self.names[wire] == NONE {
+                return error(last_line, format!("output wire {wire} is never written"));
             }
-            outputs.push(name);
+            outputs.push(self.names[wire]);
         }
         Circuit::new(self.shape, self.gates, outputs)
             .map_err(|e| BristolError { line: last_line, what: e.to_string() })

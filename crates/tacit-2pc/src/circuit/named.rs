@@ -39,6 +39,14 @@ impl Function {
         }
     }
 
+    /// The same with the first `garbler` inputs as the garbler's and the others as the evaluator's; `None` where
+    /// there are not so many.
+    pub fn with_garbler_inputs(self, garbler: usize) -> Option<Function> {
+        let mut inputs = [self.garbler, self.evaluator].concat();
+        let evaluator = (garbler <= inputs.len()).then(|| inputs.split_off(garbler))?;
+        Some(Function { garbler: inputs, evaluator, ..self })
+    }
+
     /// The inputs of one party.
     pub fn fields(&self, owner: Owner) -> &[Field] {
         match owner {

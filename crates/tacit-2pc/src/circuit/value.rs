@@ -99,7 +99,7 @@ pub enum Format {
 #[non_exhaustive]
 pub enum ValueError {
     /// The number of values is wrong.
-    #[error("{name}: {expected} values expected, {given} given")]
+    #[error("{name}: {} expected, {given} given", counted(*expected, "value"))]
     Count {
         /// The field.
         name: &'static str,

@@ -248,7 +248,7 @@ impl Put {
         object["cells_left_empty"] = json!(emptied + self.own_emptied);
         if emptied > 0 {
             text += &format!(
-                "note: {emptied} of the peer's too large for the output, left empty\n",
+                "note: {emptied} of the peer's that the output cannot hold, left empty\n",
                 emptied = counted(emptied, "cell")
             );
         }

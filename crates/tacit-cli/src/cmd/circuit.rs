@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use tacit::crypto::hex;
 use tacit::crypto::text::counted;
-use tacit::job::eval::{self, Job, Options};
+use tacit::job::eval::{Job, Options};
 use tacit::net::LinkModel;
 use tacit::plan::{EvalCandidate, Machine};
 use tacit::two_pc::circuit::bristol::{self, Format};
@@ -81,7 +81,7 @@ impl Named {
     fn load(&self) -> Result<(Function, Option<[u8; 32]>)> {
         match self.program.load(&self.function)? {
             Some(program) => Ok((program::function(&self.function, &program), Some(program.digest()))),
-            None => Ok((eval::load(&self.function)?, None)),
+            None => Ok((self.program.circuit(&self.function)?, None)),
         }
     }
 }

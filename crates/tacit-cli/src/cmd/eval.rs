@@ -23,13 +23,13 @@ use tacit::catalogue::{self, AUTHENTICATED, FunctionEntry, WMK17, computations, 
 use tacit::crypto::BitVec;
 use tacit::crypto::text::counted;
 use tacit::job::eval::layout::Inputs;
-use tacit::job::eval::{self, Evaluated, Job, Options, memory};
+use tacit::job::eval::{Evaluated, Job, Options, memory};
 use tacit::net::Stats;
 use tacit::two_pc::circuit::value::{self, Field, Format};
 use tacit::two_pc::circuit::{LongFunction, named};
 use tacit::two_pc::wmk17::Copies;
 use tacit::two_pc::{Owner, Prepared};
-use tacit::{Blame, Error, Result, ot, security_name};
+use tacit::{Error, Result, ot, security_name};
 use tacit_console::options::{OutputArg, output_to};
 use total::Total;
 use zeroize::Zeroizing;
@@ -212,7 +212,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     }
     let function = match &program {
         Some(program) => program::function(name, program),
-        None => load(name)?,
+        None => args.program.circuit(name)?,
     };
     let form = Form::new(&function, args.format, program);
     check_memory(&args, &function)?;
@@ -451,14 +451,6 @@ fn report(
         text = format!("{rows} written to {}", destination(path), rows = counted(rows, "row"));
     }
     context.result(&object, &text)
-}
-
-/// The function of that name, or of that file.
-pub(crate) fn load(name: &str) -> Result<named::Function> {
-    eval::load(name).map_err(|error| match error.blame() {
-        Blame::Usage => Error::Usage(format!("{error}; tacit eval --list shows the functions")),
-        _ => error,
-    })
 }
 
 /// Our one row of inputs.

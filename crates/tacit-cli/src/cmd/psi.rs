@@ -312,12 +312,12 @@ impl Args {
     /// The function of every common key, and the program that it comes from.
     fn function(&self) -> Result<Option<(Each, Option<Program>)>> {
         let (Some(name), Some(which)) = (&self.eval, self.aggregate) else {
-            return self.program.load("").map(|_| None);
+            return self.program.refuse().map(|()| None);
         };
         let program = self.program.load(name)?;
         let function = match &program {
             Some(program) => program::function(name, program),
-            None => eval::load(name)?,
+            None => self.program.circuit(name)?,
         };
         let signed = eval::total::is_signed(program.as_ref())?;
         let each = Each::new(function, program.as_ref().map(Program::digest), which.into(), signed)?;

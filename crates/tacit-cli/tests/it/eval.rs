@@ -335,6 +335,54 @@ fn circuit_files_and_batches_of_rows() {
     }
 }
 
+/// Files of other tools have one input or three, and some have the highest bit first.
+#[test]
+fn a_circuit_file_says_not_whose_its_inputs_are_nor_which_bit_is_first() {
+    let bench = Bench::with_keys();
+    // The first two bits' product and the third, beside them; and two bits as they are.
+    bench.write("three.txt", "# by hand\n2 5\n3 1 1 1\n1 1\n\n2 1 0 1 3 and\n2 1 3 2 4 xor\n");
+    bench.write("one.txt", "0 2\n1 2\n1 2\n");
+    for security in ["semi-honest", "malicious"] {
+        let extra = |n: &'static str| ["--security", security, "--garbler-inputs", n];
+        let (g, e) = by_words(&bench, "three.txt", ["1", "1,0"], [&extra("1"), &extra("1")]);
+        assert_eq!([g.success().trim(), e.success().trim()], ["0x1"; 2]);
+        let (g, e) = by_words(&bench, "three.txt", ["", "1,1,1"], [&extra("0"), &extra("0")]);
+        assert_eq!([g.success().trim(), e.success().trim()], ["0x0"; 2]);
+        let (g, e) = by_words(&bench, "three.txt", ["1", "0"], [&extra("1"), &["--security", security]]);
+        g.fails_with(4, &["settings differ: --garbler-inputs (yours 1, peer's 2); use"]);
+        e.fails_with(4, &["settings differ: --garbler-inputs (yours 2, peer's 1); use"]);
+    }
+    let semi = ["--security", "semi-honest"];
+    let reversed = ["--security", "semi-honest", "--bits", "reversed"];
+    let (g, e) = by_words(&bench, "one.txt", ["0x1", ""], [&semi, &semi]);
+    assert_eq!([g.success().trim(), e.success().trim()], ["0x1"; 2]);
+    let (g, e) = by_words(&bench, "one.txt", ["0x1", ""], [&reversed, &reversed]);
+    assert_eq!([g.success().trim(), e.success().trim()], ["0x1"; 2], "in and out are turned round");
+    let (g, e) = by_words(&bench, "one.txt", ["0x1", ""], [&reversed, &semi]);
+    assert!(g.err.contains("wiring") && e.err.contains("wiring"), "{} {}", g.err, e.err);
+    for words in [
+        ["eval", "three.txt", "--dry-run", "--garbler-inputs", "4"],
+        ["eval", "add8", "--dry-run", "--garbler-inputs", "1"],
+        ["eval", "add8", "--dry-run", "--bits", "reversed"],
+    ] {
+        bench.run(&words).fails_with(2, &["garbler-inputs"]);
+    }
+}
+
+/// `tacit eval` of a file, each side with words of its own.
+fn by_words(bench: &Bench, file: &str, inputs: [&str; 2], extra: [&[&str]; 2]) -> (Said, Said) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |mode, role, key, peer, i: usize| {
+        let mut args = vec!["eval", file, mode, &address, "--identity", key, "--peer", peer, "--role", role];
+        args.extend(["--input", inputs[i], "--timeout", "10"]);
+        args.extend(extra[i]);
+        args
+    };
+    let garbler = side("--listen", "garbler", "alice.key", "bob.pub", 0);
+    let evaluator = side("--connect", "evaluator", "bob.key", "alice.pub", 1);
+    bench.run_both(&garbler, &evaluator)
+}
+
 /// Runs `millionaires` on two files, ours with columns of other things and quotes, the evaluator's of `rows`
 /// rows.
 fn batch(bench: &Bench, rows: usize, garbler: &[&str], evaluator: &[&str]) -> (Said, Said) {
@@ -383,7 +431,7 @@ fn what_is_wrong_with_a_batch_is_named() {
     one("two.csv", &[]).fails_with(2, &["2 columns", "number of 32 bits", "--columns"]);
     one("two.csv", &["--columns", "c"]).fails_with(3, &["`c`", "2 columns"]);
     one("two.csv", &["--columns", "a"]).fails_with(3, &["line 4", "`a`", "32 bits"]);
-    one("two.csv", &["--columns", "b"]).fails_with(3, &["line 3", "`b`", "1 values expected, 0 given"]);
+    one("two.csv", &["--columns", "b"]).fails_with(3, &["line 3", "`b`", "1 value expected, 0 given"]);
     let said = one("two.csv", &["--columns", "a", "--output", "x.csv", "--output-to", "evaluator"]);
     said.fails_with(2, &["--output", "peer alone"]);
     bench.write("few.csv", "a\n1\n2\n");
@@ -400,17 +448,20 @@ fn the_two_sides_must_say_the_same() {
     e.fails_with(4, &["output-to"]);
     assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
     let (g, e) = batch(&bench, 39, &own, &[]);
-    g.fails_with(4, &["rows"]);
-    e.fails_with(4, &["rows"]);
+    g.fails_with(4, &["settings differ: rows (yours 40, peer's 39)", "in the same order"]);
+    e.fails_with(4, &["settings differ: rows (yours 39, peer's 40)", "in the same order"]);
     assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
+    let (g, e) = batch(&bench, 40, &["--columns", "worth", "--aggregate", "sum"], &[]);
+    g.fails_with(4, &["settings differ: --aggregate (yours sum, peer's not given); use the same"]);
+    e.fails_with(4, &["settings differ: --aggregate (yours not given, peer's sum); use the same"]);
 }
 
 #[test]
 fn faults_end_in_one_line_and_their_exit_code() {
     let bench = Bench::with_keys();
     let (g, e) = run(&bench, ["add32", "sub32"], ["1", "2"], &[]);
-    g.fails_with(4, &["function", "add32", "sub32"]);
-    e.fails_with(4, &["function", "add32", "sub32"]);
+    g.fails_with(4, &["settings differ: function (yours add32, peer's sub32); use the same"]);
+    e.fails_with(4, &["settings differ: function (yours sub32, peer's add32); use the same"]);
     bench.run(&["eval", "nonsense", "--dry-run"]).fails_with(2, &["nonsense"]);
     std::fs::write(bench.path("bad.txt"), "1 3\n1 1 1\n2 1 0 7 2 AND\n").unwrap();
     bench.run(&["eval", "bad.txt", "--dry-run"]).fails_with(3, &["line 3"]);

@@ -7,7 +7,7 @@ use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::Input;
 use crate::kept::NUMERIC;
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{ArrowError, Field, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(super) struct Part {
     pub options: ArrowReaderOptions,
     /// What is known of its columns' pages.
     pub pages: Vec<bounds::Column>,
-    /// Where the table's columns are in it, if they are not in its order.
+    /// Where the table's columns are in it, if it does not have them as the table has.
     pub order: Option<Vec<usize>>,
     /// How many rows of it were read the last time.
     pub rows: AtomicU64,
@@ -98,9 +98,14 @@ pub(super) fn order(whole: &Source, other: &Source) -> Result<Vec<usize>> {
             return unlike(format!("{} of {first} is missing there", called(whole, at)));
         };
         let (wanted, kind) = (field.data_type(), other.schema.field(found).data_type());
-        if wanted != kind {
+        if wanted != kind && !(is_text(wanted) && is_text(kind)) {
             let called = called(other, found);
-            return unlike(format!("{called} holds {kind}, and in {first} {wanted}"));
+            // Where the words are equal the types' names say more.
+            let (words, theirs) = (kind_of(kind), kind_of(wanted));
+            return unlike(match words == theirs {
+                true => format!("{called} holds {words} ({kind}), and in {first} {wanted}"),
+                false => format!("{called} holds {words}, and in {first} {theirs}"),
+            });
         }
         // What a cell's text means, where its type does not say it.
         let marks = |field: &Field| [EXTENSION, NUMERIC.0].map(|mark| field.metadata().get(mark).cloned());
@@ -113,6 +118,34 @@ pub(super) fn order(whole: &Source, other: &Source) -> Result<Vec<usize>> {
     match (0..other.schema.fields().len()).find(|at| !order.contains(at)) {
         Some(at) => unlike(format!("{} is not in {first}", called(other, at))),
         None => Ok(order),
+    }
+}
+
+/// Whether all cells of this type are text, however they are stored.
+pub(super) fn is_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, values) => is_text(values),
+        other => matches!(other, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
+    }
+}
+
+/// What cells of this type are, in a word or two.
+fn kind_of(kind: &DataType) -> &'static str {
+    match kind {
+        text if is_text(text) => "text",
+        DataType::Dictionary(_, values) => kind_of(values),
+        DataType::RunEndEncoded(_, values) => kind_of(values.data_type()),
+        DataType::Null => "nothing",
+        DataType::Boolean => "truth values",
+        number if number.is_integer() => "whole numbers",
+        number if number.is_numeric() => "numbers",
+        DataType::Date32 | DataType::Date64 => "dates",
+        DataType::Timestamp(..) => "points in time",
+        DataType::Time32(_) | DataType::Time64(_) => "times of day",
+        DataType::Duration(_) | DataType::Interval(_) => "spans of time",
+        DataType::Struct(_) | DataType::Map(..) => "structures",
+        list if list.is_nested() => "lists",
+        _ => "bytes",
     }
 }
 
@@ -203,7 +236,7 @@ fn torn(part: usize, error: &ArrowError) -> ArrowError {
     ArrowError::ExternalError(Box::new(Torn { part, what: words(&error.to_string()) }))
 }
 
-/// Columns of a file that has them in another order.
+/// Columns of a file that has them in another order, or text stored otherwise.
 struct Reordered {
     /// Those of the file that are read, ascending; all of them if nothing.
     wanted: Option<Vec<usize>>,
@@ -227,8 +260,14 @@ impl Reordered {
     }
 
     fn apply(&self, batch: &RecordBatch) -> Option<RecordBatch> {
-        let columns: Option<Vec<_>> =
-            self.places.iter().map(|at| batch.columns().get(*at).cloned()).collect();
+        let column = |(at, field): (&usize, &FieldRef)| {
+            let column = batch.columns().get(*at)?;
+            match is_text(field.data_type()) && column.data_type() != field.data_type() {
+                true => arrow_cast::cast(column, field.data_type()).ok(),
+                false => Some(column.clone()),
+            }
+        };
+        let columns: Option<Vec<_>> = self.places.iter().zip(self.schema.fields()).map(column).collect();
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), columns?, &rows).ok()
     }

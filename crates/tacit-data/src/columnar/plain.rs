@@ -3,6 +3,7 @@
 use super::stored::is_uuid;
 use crate::fault::Error;
 use arrow_array::cast::AsArray;
+use arrow_array::temporal_conversions::date64_to_datetime;
 use arrow_array::types::{Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
@@ -10,7 +11,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use std::path::Path;
 
 /// What a cell must have to go to a key or to CSV.
-pub(crate) const NO_TEXT: &str = "a cell with a text is expected, which a date or time beyond the calendar and a decimal of more digits than its column's have not; leave it empty, or make text of it";
+pub(crate) const NO_TEXT: &str = "a date or time beyond the calendar, or a decimal with more digits than its column's type, cannot be written as text; leave the cell empty or change it";
 
 /// What cells of this type are, if they have no text.
 pub(crate) fn without_text(data: &DataType) -> Option<&'static str> {
@@ -85,6 +86,10 @@ pub(crate) fn uuids(column: &ArrayRef) -> ArrayRef {
 /// Dates in milliseconds as dates where all are whole days, else as text: a time that somebody put there stays.
 pub(crate) fn dates(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
     let days = column.as_primitive::<Date64Type>();
+    // Of a day that has no text the whole column decides nothing: its row is to be found by itself.
+    if days.iter().flatten().any(|day| date64_to_datetime(day).is_none()) {
+        return Err(ArrowError::CastError("a date beyond the calendar".into()));
+    }
     if days.iter().flatten().all(|day| whole_days(day).is_some()) {
         return arrow_cast::cast(column, &DataType::Date32);
     }

@@ -251,7 +251,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
 
     fn fixed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let fix = |(at, (column, fix)): (usize, (&ArrayRef, &Fix))| {
-            let unfit = |row: usize, what: &str| Error::Cell {
+            let unfit = |row: usize, what: &str| Error::Unfit {
                 path: self.target.to_owned(),
                 place: Place::Row(self.written + row as u64 + 1),
                 column: format!("`{}`", tacit_crypto::text::shown(self.schema.field(at).name())),

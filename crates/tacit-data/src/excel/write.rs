@@ -5,7 +5,7 @@
 //! a formula.
 
 use super::days::{MILLIS_A_DAY, serial};
-use super::limits::{SHEET_ROWS, is_too_long};
+use super::limits::{SHEET_ROWS, SHORT_TEXT, is_too_long};
 use crate::columnar::{NO_TEXT, plain, unwritable};
 use crate::fault::{Error, Place, Result, guarded};
 use crate::kept::NUMERIC;
@@ -102,11 +102,7 @@ impl<'a, W: Write> Workbook<'a, W> {
                         self.unfit.add();
                         continue;
                     }
-                    return Err(self.refused(
-                        at,
-                        row,
-                        "a text of at most 32,767 characters is expected, as cells of Excel are",
-                    ));
+                    return Err(self.refused(at, row, SHORT_TEXT));
                 }
                 if !self.is_trial {
                     self.put(cells, row, at as u16).map_err(|error| self.failed(&error))?;
@@ -144,7 +140,7 @@ impl<'a, W: Write> Workbook<'a, W> {
     }
 
     fn refused(&self, at: usize, row: usize, what: &str) -> Error {
-        Error::Cell {
+        Error::Unfit {
             path: self.target.to_owned(),
             place: Place::Row(self.written + row as u64 + 1),
             column: format!("`{}`", tacit_crypto::text::shown(self.schema.field(at).name())),

@@ -380,3 +380,14 @@ fn a_binary_workbook_is_read_whole_or_refused() {
         assert!(error.to_string().contains("save it again"), "{error}");
     }
 }
+
+#[test]
+fn a_sheet_and_its_workbook_are_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let book = folder.path().join("b.xlsx");
+    std::fs::write(&book, b"PK").unwrap();
+    for name in ["b.xlsx", "b.xlsx#S1", "b.xlsx#S1!A1:B2", "b*.xlsx"] {
+        assert_eq!(tacit_data::table::files_of(&folder.path().join(name)), [book.clone()], "{name}");
+    }
+    assert_eq!(tacit_data::table::files_of(folder.path()), [book]);
+}

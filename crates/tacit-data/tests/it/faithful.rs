@@ -254,14 +254,14 @@ fn what_only_reading_shows_is_read_before_a_run() {
     }
     let path = folder.file("t.arrow", as_arrow(&with_keys(vec![("d", noon)])));
     let error = refused(&path, "o.parquet");
-    assert!(matches!(error, Error::Cell { place: Place::Row(3), .. }), "{error}");
+    assert!(matches!(error, Error::Unfit { place: Place::Row(3), .. }), "{error}");
     assert!(
         String::from_utf8(written(&path, "o.csv"))
             .unwrap()
             .ends_with("0,1970-01-01\n1,\n2,1970-01-01T12:00:00\n")
     );
     let path = folder.file("t.arrow", as_arrow(&with_keys(vec![("s", seconds)])));
-    assert!(matches!(refused(&path, "o.parquet"), Error::Cell { place: Place::Row(2), .. }));
+    assert!(matches!(refused(&path, "o.parquet"), Error::Unfit { place: Place::Row(2), .. }));
 }
 
 /// Where that is asked for: in every output, counted once for each, and not by the trial.
@@ -306,6 +306,15 @@ fn what_an_output_cannot_hold_is_left_empty_where_that_is_asked_for() {
     let out = parquet(out);
     let nulls = |at: usize| (0..3).map(|row| out.column(at).is_null(row)).collect::<Vec<_>>();
     assert_eq!((nulls(1), nulls(2), count), (vec![false, true, true], vec![false, true, false], 2));
+    // A day beyond the calendar among others, one of which has a time.
+    let days: ArrayRef = Arc::new(Date64Array::from(vec![0, 43_200_000, 86_400_000 * i64::from(i32::MAX)]));
+    let path = folder.file("t.arrow", as_arrow(&with_keys(vec![("d", days)])));
+    assert!(matches!(refused(&path, "o.csv"), Error::Unfit { place: Place::Row(3), .. }));
+    let (csv, count) = left(&path, "o.csv");
+    assert_eq!(
+        (String::from_utf8(csv).unwrap().as_str(), count),
+        ("k,d\n0,1970-01-01\n1,1970-01-01T12:00:00\n2,\n", 1)
+    );
     // A column that is never null has no place for it.
     let schema =
         Schema::new(vec![Field::new("k", DataType::Int64, false), Field::new("d", DataType::Date64, false)]);
@@ -314,7 +323,7 @@ fn what_an_output_cannot_hold_is_left_empty_where_that_is_asked_for() {
     let path = folder.file("t.arrow", as_arrow(&RecordBatch::try_new(Arc::new(schema), columns).unwrap()));
     let (source, _) = open(&path, "k").unwrap();
     source.leave_unfit_empty();
-    assert!(matches!(source.prove(Path::new("o.parquet")), Err(Error::Cell { place: Place::Row(1), .. })));
+    assert!(matches!(source.prove(Path::new("o.parquet")), Err(Error::Unfit { place: Place::Row(1), .. })));
     // Text of a CSV file that no cell of a workbook holds.
     let path = folder.file("t.csv", format!("k,v\na,{}\nb,x\n", "y".repeat(32_768)));
     assert!(refused(&path, "o.xlsx").to_string().contains("32,767"));

@@ -1,6 +1,9 @@
 //! Several files as one table: folders, patterns and lists of them.
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -122,6 +125,41 @@ fn files_of_columns_keep_their_types_and_their_order() {
     assert!(error.contains("a.parquet, row 2: a key column is empty"), "{error}");
 }
 
+/// Several libraries store text in several ways, and one library by what it finds.
+#[test]
+fn text_is_text_however_the_files_store_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = |name: &str, keys: ArrayRef| {
+        let batch = RecordBatch::try_from_iter_with_nullable([("k", keys, true)]).unwrap();
+        let mut out = Vec::new();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(&mut out, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        fs::write(folder.path().join(name), out).unwrap();
+        folder.path().join(name)
+    };
+    let keys = ["a", "b"];
+    let paths = [
+        stored("short.parquet", Arc::new(StringArray::from(keys.to_vec()))),
+        stored("long.parquet", Arc::new(LargeStringArray::from(vec!["c", "d"]))),
+        stored("view.parquet", Arc::new(StringViewArray::from(vec!["e"]))),
+        stored("words.parquet", Arc::new(["f", "f"].into_iter().collect::<DictionaryArray<Int8Type>>())),
+        folder.path().join("lines.csv"),
+    ];
+    fs::write(&paths[4], "k\ng\n").unwrap();
+    for first in 0..paths.len() {
+        let mut paths = paths.to_vec();
+        paths.rotate_left(first);
+        let (source, keys) = open(&paths, "k").unwrap();
+        let mut lines: Vec<String> =
+            String::from_utf8(written(&source, &keys, "o.csv")).unwrap().lines().map(str::to_owned).collect();
+        assert_eq!(lines.remove(0), "k");
+        lines.sort();
+        assert_eq!(lines, ["a", "b", "c", "d", "e", "f", "f", "g"]);
+        assert!(written(&source, &keys, "o.parquet").starts_with(b"PAR1"));
+    }
+}
+
 #[test]
 fn a_difference_is_a_line_that_names_file_and_column() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,7 +183,7 @@ fn a_difference_is_a_line_that_names_file_and_column() {
     let error = said(&[one.clone(), other.clone()]);
     assert!(error.contains("b.parquet: column 2 (`n`) of") && error.lines().count() == 1, "{error}");
     let error = said(&[one, file("t.csv", b"k,n\na,1\n")]);
-    assert!(error.contains("t.csv: column 1 holds LargeUtf8, and in"), "{error}");
+    assert!(error.contains("t.csv: column 2 holds text, and in"), "{error}");
     // Names that lead to nothing.
     assert!(said(&[folder.path().join("*.txt")]).contains("there is no such file"));
     let empty = folder.path().join("empty");

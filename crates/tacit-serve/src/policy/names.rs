@@ -26,25 +26,22 @@ impl Policy {
     pub(crate) fn names_of_sources(&self, known: &[String]) -> Vec<Vec<String>> {
         let mut all = Vec::new();
         let mut places: BTreeSet<String> = known.iter().cloned().collect();
-        let mut files: BTreeMap<(u64, u64), BTreeSet<String>> = BTreeMap::new();
         for (name, source) in &self.sources {
             let mut names = vec![source_name(name), place_name(&source.place())];
             // A part of a table is accounted for with the whole.
             for input in &source.inputs {
                 let place = place_name(&place::canonical(input));
                 names.extend([place_name(&place::account(input)), place.clone()]);
-                // A run on a folder can reveal rows of each file in it.
-                for file in files_of(input).iter().filter_map(|path| file_of(path)) {
-                    files.entry(file).or_default().insert(place.clone());
-                }
                 places.insert(place);
             }
             all.push(names);
         }
+        let mut files: BTreeMap<(u64, u64), BTreeSet<String>> = BTreeMap::new();
         for name in places {
             let path = name.strip_prefix(&place_name("")).map(Path::new).filter(|path| path.is_absolute());
-            if let Some(file) = path.and_then(file_of) {
-                files.entry(file).or_default().insert(name);
+            // A run on a folder or a pattern can reveal rows of each of its files.
+            for file in path.map(files_of).unwrap_or_default().iter().filter_map(|file| file_of(file)) {
+                files.entry(file).or_default().insert(name.clone());
             }
         }
         all.extend(

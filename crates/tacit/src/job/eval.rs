@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tacit_2pc::authenticated::buckets::{self, Level};
 use tacit_2pc::authenticated::{self, Demand};
+use tacit_2pc::circuit::LongFunction;
+use tacit_2pc::circuit::bristol::{self, Bits};
 use tacit_2pc::circuit::named::{self, Function};
-use tacit_2pc::circuit::{LongFunction, bristol};
 use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
@@ -33,8 +34,29 @@ use tacit_store::sealed::FileKey;
 /// The largest circuit or program that is read, in bytes.
 const MAX_FILE: u64 = 1 << 31;
 
+/// What a circuit's file leaves open; both sides must say the same.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FileOptions {
+    /// How many of its inputs, the first ones, are the garbler's; `None`: half of them, rounded up.
+    pub garbler_inputs: Option<usize>,
+    /// The order of a value's bits.
+    pub bits: Bits,
+}
+
 /// The function of that name, or of that file. An error if there is neither, or the file holds no circuit.
 pub fn load(name: &str) -> Result<Function> {
+    load_with(name, FileOptions::default())
+}
+
+/// As [`load`], of a file that leaves something open. An error of `options` for what is no file.
+pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
+    if options != FileOptions::default()
+        && (named::find(name).is_some() || LongFunction::find(name).is_some())
+    {
+        return Err(Error::Usage(format!(
+            "{name} has its inputs and the order of its bits; these are said of files"
+        )));
+    }
     if let Some(function) = named::find(name) {
         return Ok(function);
     }
@@ -51,8 +73,15 @@ pub fn load(name: &str) -> Result<Function> {
         )));
     }
     let text = text_of(path, "reading the circuit")?;
-    let circuit = bristol::read(&text).map_err(|e| Error::Input(format!("{name}: {e}")))?;
-    Ok(Function::from_circuit(name, circuit))
+    let circuit =
+        bristol::read_with(&text, options.bits).map_err(|e| Error::Input(format!("{name}: {e}")))?;
+    let function = Function::from_circuit(name, circuit);
+    let Some(garbler) = options.garbler_inputs else { return Ok(function) };
+    let inputs = counted(function.owners().len(), "input");
+    function.with_garbler_inputs(garbler).ok_or_else(|| Error::Parameter {
+        name: "garbler-inputs",
+        what: format!("{} has {inputs}; at most as many are the garbler's", tacit_net::shown(name)),
+    })
 }
 
 fn text_of(path: &Path, what: &'static str) -> Result<String> {
@@ -201,6 +230,10 @@ impl Job<'_> {
         let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let source = self.function.source().map(|digest| hex(&digest[..16]));
         let agreement = Agreement::new("eval", ours, theirs);
+        let (agreement, rows) = match self.function.aggregate() {
+            Some((aggregate, rows)) => (agreement.with("aggregate", aggregate.name()), rows),
+            None => (agreement, rows),
+        };
         let (agreement, kind) = match source {
             Some(digest) => (agreement.with("program", digest), "a program"),
             None => (agreement, "a circuit file"),
@@ -208,6 +241,10 @@ impl Job<'_> {
         agreement
             .with("protocol", self.protocol(mode).map_or("auto", |entry| entry.name))
             .with("function", self.function.name().unwrap_or(kind))
+            .with(
+                "garbler-inputs",
+                self.function.owners().iter().filter(|one| **one == Owner::Garbler).count(),
+            )
             .with("input widths", widths(&circuit.shape().inputs))
             .with("output widths", widths(&circuit.shape().outputs))
             // Behind the widths in the order of names, so that a difference of these is said first.

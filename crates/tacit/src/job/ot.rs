@@ -132,7 +132,7 @@ impl Job {
             Role::Sender => "nothing of your messages but one of each pair",
             Role::Receiver => "nothing of your choices",
         };
-        super::learned(self.security, &format!("how many OTs we made, and {what}"))
+        super::learned(self.security, &format!("how many OTs were made, and {what}"))
     }
 
     /// Runs this side over `channels`, base OTs included, and hands what it makes to `sink`.
@@ -215,9 +215,9 @@ pub fn estimate(request: &Request<'_>, link: &Link, machine: &Machine) -> Result
 pub fn will_learn(kind: Kind, security: Security) -> String {
     let what = match kind {
         Kind::Ot => {
-            "how many OTs we make; of the sender the messages chosen and no others, of the receiver nothing"
+            "how many OTs are made; of the sender the messages chosen and no others, of the receiver nothing"
         }
-        _ => "how many OTs we make; of the sender one message of each pair, of the receiver nothing",
+        _ => "how many OTs are made; of the sender one message of each pair, of the receiver nothing",
     };
     super::learned(security, what)
 }

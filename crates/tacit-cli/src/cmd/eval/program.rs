@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tacit::crypto::BitVec;
-use tacit::job::eval::{PROGRAM, load_program};
+use tacit::job::eval::{FileOptions, PROGRAM, load_program, load_with};
 use tacit::lang::{Options, Program};
 use tacit::net::shown as printable;
+use tacit::two_pc::circuit::bristol::Bits;
 use tacit::two_pc::circuit::named::Function;
-use tacit::{Error, Result};
+use tacit::{Blame, Error, Result};
 
 /// What a program leaves open.
 #[derive(clap::Args)]
@@ -15,13 +16,26 @@ pub(crate) struct ProgramArgs {
     /// Of a program: the function to evaluate; main unless given
     #[arg(long = "function", value_name = "FN")]
     entry: Option<String>,
-    /// Of a program: so many parameters, the first ones, are the garbler's; half of them, rounded up, unless
-    /// given
+    /// Of a program or a circuit's file: so many inputs, the first ones, are the garbler's; half of them,
+    /// rounded up, unless given. Both sides must say the same
     #[arg(long, value_name = "N")]
     garbler_inputs: Option<usize>,
     /// Of a program: what a constant PARTY::NAME is worth; may be given again for another
     #[arg(long = "constant", value_name = "PARTY::NAME=VALUE", value_parser = constant)]
     constants: Vec<(String, String)>,
+    /// Of a circuit's file: whether the lowest or the highest bit of a value has its first wire; both sides must
+    /// say the same
+    #[arg(long, value_enum, default_value = "usual")]
+    bits: BitsArg,
+}
+
+/// `--bits`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum BitsArg {
+    /// The lowest bit first
+    Usual,
+    /// The highest bit first, as in the old files of AES and SHA
+    Reversed,
 }
 
 fn constant(text: &str) -> std::result::Result<(String, String), String> {
@@ -32,16 +46,48 @@ fn constant(text: &str) -> std::result::Result<(String, String), String> {
 }
 
 impl ProgramArgs {
+    /// An error where something is said of a function and there is none.
+    pub(crate) fn refuse(&self) -> Result<()> {
+        let usual = self.entry.is_none()
+            && self.garbler_inputs.is_none()
+            && self.constants.is_empty()
+            && self.bits == BitsArg::Usual;
+        match usual {
+            true => Ok(()),
+            false => Err(Error::Usage(
+                "--function, --garbler-inputs, --constant and --bits are said of --eval, which is missing"
+                    .into(),
+            )),
+        }
+    }
+
+    /// The function of that name, or of a circuit's file with what it leaves open.
+    pub(crate) fn circuit(&self, name: &str) -> Result<Function> {
+        let bits = if self.bits == BitsArg::Reversed { Bits::Reversed } else { Bits::Usual };
+        let options = FileOptions { garbler_inputs: self.garbler_inputs, bits };
+        load_with(name, options).map_err(|error| match error.blame() {
+            Blame::Usage if options == FileOptions::default() => {
+                Error::Usage(format!("{error}; tacit eval --list shows the functions"))
+            }
+            Blame::Usage => Error::Usage(format!("--garbler-inputs, --bits: {error}")),
+            _ => error,
+        })
+    }
+
     /// The program in the file `name`, if it is called as one.
     pub(crate) fn load(&self, name: &str) -> Result<Option<Program>> {
         if !name.ends_with(PROGRAM) {
-            let given = self.entry.is_some() || self.garbler_inputs.is_some() || !self.constants.is_empty();
-            return match given {
+            return match self.entry.is_some() || !self.constants.is_empty() {
                 false => Ok(None),
                 true => Err(Error::Usage(format!(
-                    "--function, --garbler-inputs and --constant are for programs, in files that end with {PROGRAM}"
+                    "--function and --constant are for programs, in files that end with {PROGRAM}"
                 ))),
             };
+        }
+        if self.bits == BitsArg::Reversed {
+            return Err(Error::Usage(
+                "--bits is for circuits' files; a program's numbers say what they are".into(),
+            ));
         }
         let mut constants = BTreeMap::new();
         for (name, value) in &self.constants {

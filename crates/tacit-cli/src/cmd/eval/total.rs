@@ -42,12 +42,11 @@ pub(crate) struct Total {
 impl Total {
     /// The aggregate of `function` over as many rows as the table has.
     pub(crate) fn new(which: AggregateArg, function: &Function, form: &Form, table: &Table) -> Result<Self> {
-        let which = which.into();
+        let (which, rows) = (which.into(), table.rows().len());
         let signed = is_signed(form.program.as_ref())?;
-        let all = function
-            .over_rows(table.rows().len(), which, signed)
-            .map_err(|e| Error::Usage(format!("--aggregate: {e}")))?;
-        let prepared = Prepared::from_function(&all)?;
+        let all =
+            function.over_rows(rows, which, signed).map_err(|e| Error::Usage(format!("--aggregate: {e}")))?;
+        let prepared = Prepared::from_function(&all)?.from_rows_of(function, which, rows);
         let prepared = match &form.program {
             Some(program) => prepared.from_source(program.digest()),
             None => prepared,

@@ -68,10 +68,7 @@ impl Each {
 
     /// The word for the total.
     pub const fn total_name(&self) -> &'static str {
-        match self.total {
-            Aggregate::Sum => "sum",
-            Aggregate::Count => "count",
-        }
+        self.total.name()
     }
 
     /// What a side that gets the total learns; `withheld` is said of a least number of matches.
@@ -96,6 +93,7 @@ impl Each {
             Some(digest) => agreement.with("eval", "a program").with("program", hex(&digest[..16])),
             None => agreement.with("eval", &self.function.name),
         };
+        let agreement = agreement.with("garbler-inputs", self.function.garbler.len());
         agreement.with("wiring", hex(&self.function.circuit.digest()[..16]))
     }
 
