@@ -339,9 +339,9 @@ fn circuit_files_and_batches_of_rows() {
 #[test]
 fn a_circuit_file_says_not_whose_its_inputs_are_nor_which_bit_is_first() {
     let bench = Bench::with_keys();
-    // The first two bits' product and the third, beside them; and two bits as they are.
+    // The first two bits' product, and the third added; and the first of two bits.
     bench.write("three.txt", "# by hand\n2 5\n3 1 1 1\n1 1\n\n2 1 0 1 3 and\n2 1 3 2 4 xor\n");
-    bench.write("one.txt", "0 2\n1 2\n1 2\n");
+    bench.write("one.txt", "1 3\n1 2\n1 1\n\n1 1 0 2 EQW\n");
     for security in ["semi-honest", "malicious"] {
         let extra = |n: &'static str| ["--security", security, "--garbler-inputs", n];
         let (g, e) = by_words(&bench, "three.txt", ["1", "1,0"], [&extra("1"), &extra("1")]);
@@ -357,7 +357,7 @@ fn a_circuit_file_says_not_whose_its_inputs_are_nor_which_bit_is_first() {
     let (g, e) = by_words(&bench, "one.txt", ["0x1", ""], [&semi, &semi]);
     assert_eq!([g.success().trim(), e.success().trim()], ["0x1"; 2]);
     let (g, e) = by_words(&bench, "one.txt", ["0x1", ""], [&reversed, &reversed]);
-    assert_eq!([g.success().trim(), e.success().trim()], ["0x1"; 2], "in and out are turned round");
+    assert_eq!([g.success().trim(), e.success().trim()], ["0x0"; 2]);
     let (g, e) = by_words(&bench, "one.txt", ["0x1", ""], [&reversed, &semi]);
     assert!(g.err.contains("wiring") && e.err.contains("wiring"), "{} {}", g.err, e.err);
     for words in [

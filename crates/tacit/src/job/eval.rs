@@ -3,6 +3,9 @@
 pub mod layout;
 pub mod pool;
 mod settle;
+mod source;
+
+pub use source::{FileOptions, PROGRAM, load, load_program, load_with};
 
 pub(super) use settle::{Settled, by_link, measures, probe, receive_rate, size};
 
@@ -12,15 +15,11 @@ use crate::catalogue::{AUTHENTICATED, Entry, Start, WMK17, find};
 use crate::ot::{AnyReceiver, AnySender, Choice, Pick, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
-use std::io::{Read, Seek, Write};
-use std::path::Path;
+use std::io::{Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tacit_2pc::authenticated::buckets::{self, Level};
 use tacit_2pc::authenticated::{self, Demand};
-use tacit_2pc::circuit::LongFunction;
-use tacit_2pc::circuit::bristol::{self, Bits};
-use tacit_2pc::circuit::named::{self, Function};
 use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
@@ -30,83 +29,6 @@ use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
 use tacit_ot::extension::kos::Setup;
 use tacit_store::sealed::FileKey;
-
-/// The largest circuit or program that is read, in bytes.
-const MAX_FILE: u64 = 1 << 31;
-
-/// What a circuit's file leaves open; both sides must say the same.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct FileOptions {
-    /// How many of its inputs, the first ones, are the garbler's; `None`: half of them, rounded up.
-    pub garbler_inputs: Option<usize>,
-    /// The order of a value's bits.
-    pub bits: Bits,
-}
-
-/// The function of that name, or of that file. An error if there is neither, or the file holds no circuit.
-pub fn load(name: &str) -> Result<Function> {
-    load_with(name, FileOptions::default())
-}
-
-/// As [`load`], of a file that leaves something open. An error of `options` for what is no file.
-pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
-    if options != FileOptions::default()
-        && (named::find(name).is_some() || LongFunction::find(name).is_some())
-    {
-        return Err(Error::Usage(format!(
-            "{name} has its inputs and the order of its bits; these are said of files"
-        )));
-    }
-    if let Some(function) = named::find(name) {
-        return Ok(function);
-    }
-    if LongFunction::find(name).is_some() {
-        return Err(Error::Usage(format!(
-            "{name} is too large to hold as a circuit: it is made while it runs, in an evaluation of its own"
-        )));
-    }
-    let path = Path::new(name);
-    if !path.exists() {
-        return Err(Error::Usage(format!(
-            "{} is neither a function, in that size, nor a file",
-            tacit_net::shown(name)
-        )));
-    }
-    let text = text_of(path, "reading the circuit")?;
-    let circuit =
-        bristol::read_with(&text, options.bits).map_err(|e| Error::Input(format!("{name}: {e}")))?;
-    let function = Function::from_circuit(name, circuit);
-    let Some(garbler) = options.garbler_inputs else { return Ok(function) };
-    let inputs = counted(function.owners().len(), "input");
-    function.with_garbler_inputs(garbler).ok_or_else(|| Error::Parameter {
-        name: "garbler-inputs",
-        what: format!("{} has {inputs}; at most as many are the garbler's", tacit_net::shown(name)),
-    })
-}
-
-fn text_of(path: &Path, what: &'static str) -> Result<String> {
-    let fault = |e| Error::file(path, what, e);
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(fault)?;
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(Error::Input(format!(
-            "{}: larger than {MAX_FILE} bytes",
-            tacit_net::shown(&path.to_string_lossy())
-        )));
-    }
-    Ok(text)
-}
-
-/// How files of programs end.
-pub const PROGRAM: &str = ".garble.rs";
-
-/// The program in that file. An error names the file and the lines.
-pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_lang::Program> {
-    let source = text_of(path, "reading the program")?;
-    let fault = |e| Error::Input(format!("{}, {e}", tacit_net::shown(&path.to_string_lossy())));
-    tacit_lang::compile(&source, options).map_err(fault)
-}
 
 /// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and
 /// outputs, from the peaks of made-up circuits: the circuit and its plan, the labels of the rows worked on at
@@ -692,6 +614,7 @@ mod tests {
     use super::super::Step as Told;
     use super::*;
     use std::sync::Mutex;
+    use tacit_2pc::circuit::named::{self, Function};
     use tacit_2pc::circuit::value;
     use tacit_net::{Traffic, memory};
 

@@ -1,0 +1,86 @@
+//! Where functions come from: built in, a circuit's file, or a program's.
+
+use crate::{Error, Result};
+use std::io::Read;
+use std::path::Path;
+use tacit_2pc::circuit::LongFunction;
+use tacit_2pc::circuit::bristol::{self, Bits};
+use tacit_2pc::circuit::named::{self, Function};
+use tacit_crypto::text::counted;
+
+/// The largest circuit or program that is read, in bytes.
+const MAX_FILE: u64 = 1 << 31;
+
+/// What a circuit's file leaves open; both sides must say the same.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FileOptions {
+    /// How many of its inputs, the first ones, are the garbler's; `None`: half of them, rounded up.
+    pub garbler_inputs: Option<usize>,
+    /// The order of a value's bits.
+    pub bits: Bits,
+}
+
+/// The function of that name, or of that file. An error if there is neither, or the file holds no circuit.
+pub fn load(name: &str) -> Result<Function> {
+    load_with(name, FileOptions::default())
+}
+
+/// As [`load`], of a file that leaves something open. An error of `options` for what is no file.
+pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
+    if options != FileOptions::default()
+        && (named::find(name).is_some() || LongFunction::find(name).is_some())
+    {
+        return Err(Error::Usage(format!(
+            "{name} has its inputs and the order of its bits; these are said of files"
+        )));
+    }
+    if let Some(function) = named::find(name) {
+        return Ok(function);
+    }
+    if LongFunction::find(name).is_some() {
+        return Err(Error::Usage(format!(
+            "{name} is too large to hold as a circuit: it is made while it runs, in an evaluation of its own"
+        )));
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(Error::Usage(format!(
+            "{} is neither a function, in that size, nor a file",
+            tacit_net::shown(name)
+        )));
+    }
+    let text = text_of(path, "reading the circuit")?;
+    let circuit =
+        bristol::read_with(&text, options.bits).map_err(|e| Error::Input(format!("{name}: {e}")))?;
+    let function = Function::from_circuit(name, circuit);
+    let Some(garbler) = options.garbler_inputs else { return Ok(function) };
+    let inputs = counted(function.owners().len(), "input");
+    function.with_garbler_inputs(garbler).ok_or_else(|| Error::Parameter {
+        name: "garbler-inputs",
+        what: format!("{} has {inputs}; at most as many are the garbler's", tacit_net::shown(name)),
+    })
+}
+
+fn text_of(path: &Path, what: &'static str) -> Result<String> {
+    let fault = |e| Error::file(path, what, e);
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(fault)?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(Error::Input(format!(
+            "{}: larger than {MAX_FILE} bytes",
+            tacit_net::shown(&path.to_string_lossy())
+        )));
+    }
+    Ok(text)
+}
+
+/// How files of programs end.
+pub const PROGRAM: &str = ".garble.rs";
+
+/// The program in that file. An error names the file and the lines.
+pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_lang::Program> {
+    let source = text_of(path, "reading the program")?;
+    let fault = |e| Error::Input(format!("{}, {e}", tacit_net::shown(&path.to_string_lossy())));
+    tacit_lang::compile(&source, options).map_err(fault)
+}
