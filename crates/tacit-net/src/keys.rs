@@ -6,6 +6,7 @@
 
 use crate::{Error, Result};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use curve25519_dalek::edwards::CompressedEdwardsY;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -54,7 +55,10 @@ impl PublicKey {
                     .next()
                     .and_then(decode)
                     .ok_or("the public key is damaged; ask for the file again")?;
-                Ok(PublicKey(*key))
+                match is_anybodys(&key) {
+                    false => Ok(PublicKey(*key)),
+                    true => Err("with this public key anybody can sign; tacit keygen makes none like it"),
+                }
             }
             _ => Err("not a Tacit public key; it starts with tacit-ed25519 and comes from tacit keygen"),
         }
@@ -89,10 +93,11 @@ impl PublicKey {
         PublicKey(bytes)
     }
 
-    /// Whether `signature` is this key's on `message`, made by [`Identity::sign`] with the same `context`.
+    /// Whether `signature` is this key's on `message`, made by [`Identity::sign`] with the same `context`. A key of
+    /// small order verifies nothing: one signature would be its on many messages.
     pub fn verify(&self, context: &str, message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
         let key = UnparsedPublicKey::new(&ED25519, &self.0);
-        key.verify(&signed_bytes(context, message), signature).is_ok()
+        !is_anybodys(&self.0) && key.verify(&signed_bytes(context, message), signature).is_ok()
     }
 
     pub(crate) fn spki(&self) -> Vec<u8> {
@@ -100,9 +105,14 @@ impl PublicKey {
     }
 
     pub(crate) fn from_spki(der: &[u8]) -> Option<Self> {
-        let key = der.strip_prefix(&SPKI_PREFIX)?;
-        Some(PublicKey(key.try_into().ok()?))
+        let key = der.strip_prefix(&SPKI_PREFIX)?.try_into().ok()?;
+        (!is_anybodys(&key)).then_some(PublicKey(key))
     }
+}
+
+/// Whether a key is a point of small order, for which signatures can be made up without knowing anything.
+fn is_anybodys(key: &[u8; 32]) -> bool {
+    CompressedEdwardsY(*key).decompress().is_some_and(|point| point.is_small_order())
 }
 
 /// The bytes of a fingerprint as people read it.
@@ -397,6 +407,27 @@ mod tests {
             let differ = groups.iter().zip(other.split('-')).filter(|(a, b)| **a != *b).count();
             assert!(differ >= 7, "bit {bit} changes {differ} groups: {zero} {other}");
         }
+    }
+
+    /// Of such a key a signature that nobody made is right for every message, or for one in a few.
+    #[test]
+    fn a_key_that_is_anybodys_is_none() {
+        let minus_one = [&[0xec][..], &[0xff; 30], &[0x7f]].concat();
+        let prime = [&[0xed][..], &[0xff; 30], &[0x7f]].concat();
+        let one = [&[1][..], &[0; 31]].concat();
+        let mut signature = [0; SIGNATURE];
+        signature[0] = 1;
+        for key in [one, vec![0; 32], minus_one, prime] {
+            let key: [u8; 32] = key.try_into().unwrap();
+            assert_eq!(PublicKey::from_spki(&PublicKey(key).spki()), None);
+            assert!(PublicKey::parse(&PublicKey(key).line("x")).unwrap_err().contains("anybody"));
+            let passes = |message: &u8| PublicKey(key).verify("use", &[*message], &signature);
+            assert!(!(0..=255).any(|message| passes(&message)), "{key:?}");
+        }
+        // What it would do: the library by itself takes them.
+        let one: [u8; 32] = std::array::from_fn(|at| u8::from(at == 0));
+        let by_itself = UnparsedPublicKey::new(&ED25519, &one);
+        assert!((0..=255).all(|message: u8| by_itself.verify(&[message], &signature).is_ok()));
     }
 
     #[test]
