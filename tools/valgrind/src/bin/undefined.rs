@@ -23,7 +23,7 @@ use tacit_ot::silent::ferret::setup::{receivers, senders};
 use tacit_ot::silent::ferret::{self, Lanes, Params};
 use tacit_ot::vole::{Gf128Receiver, Gf128Sender, SilentVoleReceiver, SilentVoleSender};
 use tacit_ot::{
-    ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, RotReceiver, RotSender, Security,
+    BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, RotReceiver, RotSender, Security,
     VoleReceiver, VoleSender, base,
 };
 use tacit_store::sealed::{FileKey, Keys, Purpose};
@@ -72,6 +72,39 @@ fn secret_bits(len: usize, seed: u128) -> BitVec {
     bits
 }
 
+/// Base OTs out of nothing, for what is set up by them: theirs are cases of their own, and take long.
+struct Dealt;
+
+impl BaseOt for Dealt {
+    fn name(&self) -> &'static str {
+        "dealt"
+    }
+
+    fn security(&self) -> Security {
+        Security::Malicious
+    }
+
+    fn send(&self, _: &mut Channel, _: &mut Prg, out: &mut [[Block; 2]]) -> tacit_ot::Result<()> {
+        prg(1000).fill_blocks(out.as_flattened_mut());
+        Ok(())
+    }
+
+    fn receive(
+        &self,
+        channel: &mut Channel,
+        random: &mut Prg,
+        choices: &BitVec,
+        out: &mut [Block],
+    ) -> tacit_ot::Result<()> {
+        let mut pairs = vec![[Block::ZERO; 2]; out.len()];
+        self.send(channel, random, &mut pairs)?;
+        for ((out, [zero, one]), choice) in out.iter_mut().zip(pairs).zip(choices.iter()) {
+            *out = zero ^ (zero ^ one) & Block::mask(choice);
+        }
+        Ok(())
+    }
+}
+
 fn base_ot(name: &str) {
     const N: usize = 9;
     let ot = base::by_name(name).expect("a base OT");
@@ -115,30 +148,28 @@ fn correlated<S: CotSender, R: CotReceiver>(
 
 fn silent(security: Security) {
     let config = Config { code: Code::QuasiCyclic, security };
-    let base = base::default();
     correlated(
         300,
-        |channel, prg| SilentSender::setup(channel, &*base, prg, config),
-        |channel, prg| SilentReceiver::setup(channel, &*base, prg, config),
+        |channel, prg| SilentSender::setup(channel, &Dealt, prg, config),
+        |channel, prg| SilentReceiver::setup(channel, &Dealt, prg, config),
     );
 }
 
 fn ferret(security: Security) {
     let config = ferret::Config { params: Params::E, lanes: Lanes::One, security };
-    let base = base::default();
     correlated(
         300,
-        |channel, prg| Ok(senders(channel, &*base, prg, config, 1)?.remove(0)),
-        |channel, prg| Ok(receivers(channel, &*base, prg, config, 1)?.remove(0)),
+        |channel, prg| Ok(senders(channel, &Dealt, prg, config, 1)?.remove(0)),
+        |channel, prg| Ok(receivers(channel, &Dealt, prg, config, 1)?.remove(0)),
     );
 }
 
 fn transfers() {
     const N: usize = 200;
-    let (base, choices) = (base::default(), secret_bits(N, 5));
+    let choices = secret_bits(N, 5);
     let (sent, received) = wire::run(
         |channel| {
-            let mut sender = KosSender::setup(channel, &*base, &mut prg(2))?;
+            let mut sender = KosSender::setup(channel, &Dealt, &mut prg(2))?;
             let mut random = CotToRot::new(sender.fork());
             let mut pairs = vec![[Block::ZERO; 2]; N];
             random.extend(channel, &mut pairs)?;
@@ -147,7 +178,7 @@ fn transfers() {
             Ok::<_, tacit_ot::Error>(pairs)
         },
         |channel| {
-            let mut receiver = KosReceiver::setup(channel, &*base, &mut prg(3))?;
+            let mut receiver = KosReceiver::setup(channel, &Dealt, &mut prg(3))?;
             let mut random = CotToRot::new(receiver.fork());
             let mut chosen = vec![Block::ZERO; N];
             let choices_of = random.extend(channel, &mut chosen)?;
@@ -164,15 +195,14 @@ fn transfers() {
 
 fn vole_gf128(security: Security) {
     const N: usize = 300;
-    let base = base::default();
     let (sent, received) = wire::run(
         |channel| {
             let mut v = vec![Block::ZERO; N];
-            Gf128Sender::setup(channel, &*base, &mut prg(2), security)?.extend(channel, &mut v)
+            Gf128Sender::setup(channel, &Dealt, &mut prg(2), security)?.extend(channel, &mut v)
         },
         |channel| {
             let (mut u, mut w) = (vec![Block::ZERO; N], vec![Block::ZERO; N]);
-            let mut receiver = Gf128Receiver::setup(channel, &*base, &mut prg(3), security)?;
+            let mut receiver = Gf128Receiver::setup(channel, &Dealt, &mut prg(3), security)?;
             receiver.extend(channel, &mut u, &mut w)
         },
     );
@@ -181,15 +211,15 @@ fn vole_gf128(security: Security) {
 
 fn vole_prime<F: Field>(security: Security) {
     const N: usize = 50;
-    let (base, delta) = (base::default(), F::from_block(secret(Block::new(77))));
+    let delta = F::from_block(secret(Block::new(77)));
     let (sent, received) = wire::run(
         |channel| {
             let mut v = [F::ZERO; N];
-            SilentVoleSender::setup(channel, &*base, &mut prg(2), delta, security)?.extend(channel, &mut v)
+            SilentVoleSender::setup(channel, &Dealt, &mut prg(2), delta, security)?.extend(channel, &mut v)
         },
         |channel| {
             let (mut u, mut w) = ([F::ZERO; N], [F::ZERO; N]);
-            let mut receiver = SilentVoleReceiver::setup(channel, &*base, &mut prg(3), security)?;
+            let mut receiver = SilentVoleReceiver::setup(channel, &Dealt, &mut prg(3), security)?;
             receiver.extend(channel, &mut u, &mut w)
         },
     );
@@ -253,15 +283,14 @@ fn yao() {
     let function = function("aes128");
     let rows = |seed| vec![vec![secret_bits(128, seed)]; 2];
     let (mine, theirs) = (rows(1), rows(2));
-    let base = base::default();
     let (garbled, evaluated) = wire::run(
         |channel| {
             let mut prg = prg(3);
-            let mut cot = IknpSender::setup(channel, &*base, &mut prg).expect("an honest receiver");
+            let mut cot = IknpSender::setup(channel, &Dealt, &mut prg).expect("an honest receiver");
             semi_honest::garble(channel, &mut cot, &function, &mine, OutputTo::Both, &mut prg)
         },
         |channel| {
-            let mut cot = IknpReceiver::setup(channel, &*base, &mut prg(4)).expect("an honest sender");
+            let mut cot = IknpReceiver::setup(channel, &Dealt, &mut prg(4)).expect("an honest sender");
             semi_honest::evaluate(channel, &mut cot, &function, &theirs, OutputTo::Both)
         },
     );
@@ -275,10 +304,9 @@ fn yao() {
 fn authenticated() {
     let function = function("add8");
     let config = Demand::of(&function).ferret(&LinkModel::LOOPBACK, Level::ALONE);
-    let base = base::default();
     let party = |channel: &mut Channel, role: Owner, seed| {
         let mut prg = prg(seed);
-        let mut session = Session::setup(channel, role, &*base, config, &mut prg)?;
+        let mut session = Session::setup(channel, role, &Dealt, config, &mut prg)?;
         session.run(channel, &function, OutputTo::Both, &secret_bits(8, seed))
     };
     let (a, b) =
@@ -326,21 +354,19 @@ const CASES: &[Case] = &[
     ("base OT mrr21", || base_ot("mrr21")),
     ("base OT roted", || base_ot("roted")),
     ("iknp", || {
-        let base = base::default();
-        let receiver = |channel: &mut Channel, prg: &mut Prg| IknpReceiver::setup(channel, &*base, prg);
-        correlated(300, |channel, prg| IknpSender::setup(channel, &*base, prg), receiver);
+        let receiver = |channel: &mut Channel, prg: &mut Prg| IknpReceiver::setup(channel, &Dealt, prg);
+        correlated(300, |channel, prg| IknpSender::setup(channel, &Dealt, prg), receiver);
     }),
     ("kos", || {
-        let base = base::default();
-        let receiver = |channel: &mut Channel, prg: &mut Prg| KosReceiver::setup(channel, &*base, prg);
-        correlated(300, |channel, prg| KosSender::setup(channel, &*base, prg), receiver);
+        let receiver = |channel: &mut Channel, prg: &mut Prg| KosReceiver::setup(channel, &Dealt, prg);
+        correlated(300, |channel, prg| KosSender::setup(channel, &Dealt, prg), receiver);
     }),
     ("softspoken", || {
-        let (base, security) = (base::default(), Security::Malicious);
+        let security = Security::Malicious;
         correlated(
             300,
-            |channel, prg| SoftSender::begin(channel, &*base, prg, security)?(channel),
-            |channel, prg| SoftReceiver::begin(channel, &*base, prg, security)?(channel),
+            |channel, prg| SoftSender::begin(channel, &Dealt, prg, security)?(channel),
+            |channel, prg| SoftReceiver::begin(channel, &Dealt, prg, security)?(channel),
         );
     }),
     ("random and chosen OTs", transfers),
