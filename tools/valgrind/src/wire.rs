@@ -3,6 +3,7 @@
 use crate::request;
 use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
+use tacit_crypto::workers;
 use tacit_net::link::{Arrival, Interest};
 use tacit_net::memory::{join, links};
 use tacit_net::{Channel, Link, LinkModel, Party, Result, SessionId};
@@ -40,5 +41,10 @@ pub fn run<A: Send, B: Send>(
 ) -> (A, B) {
     let (a, b) = links(LinkModel::LOOPBACK);
     let channel = |link, party| Channel::new(Box::new(Public(link)), party, SessionId([7; 32]));
-    join(channel(a, Party::First), channel(b, Party::Second), first, second)
+    join(
+        channel(a, Party::First),
+        channel(b, Party::Second),
+        |channel| workers::limited(1, || first(channel)),
+        |channel| workers::limited(1, || second(channel)),
+    )
 }

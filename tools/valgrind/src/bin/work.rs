@@ -39,17 +39,6 @@ fn prg(seed: u128) -> Prg {
     Prg::from_seed(Block::new(seed))
 }
 
-/// Both parties on one thread each.
-fn both<A: Send, B: Send>(
-    first: impl FnOnce(&mut Channel) -> A + Send,
-    second: impl FnOnce(&mut Channel) -> B + Send,
-) -> (A, B) {
-    wire::run(
-        |channel| workers::limited(1, || first(channel)),
-        |channel| workers::limited(1, || second(channel)),
-    )
-}
-
 /// A side of an intersection: its elements, of which the peer has half, and what it knows of the job.
 fn side<T: Send>(
     n: u64,
@@ -72,7 +61,7 @@ fn side<T: Send>(
             Options { learns, security, min_peer_elements: 0, max_peer_elements: 1 << 20, base: &*base };
         run(channel, &mut prg(2 + u128::from(me)), &elements, &options)
     };
-    both(party, party)
+    wire::run(party, party)
 }
 
 fn rows(security: Security) {
@@ -115,7 +104,7 @@ fn correlated<S: CotSender, R: CotReceiver>(
     sender: impl FnOnce(&mut Channel, &mut Prg) -> tacit_ot::Result<S> + Send,
     receiver: impl FnOnce(&mut Channel, &mut Prg) -> tacit_ot::Result<R> + Send,
 ) {
-    let (sent, received) = both(
+    let (sent, received) = wire::run(
         |channel| sender(channel, &mut prg(2))?.extend(channel, &mut vec![Block::ZERO; n]),
         |channel| receiver(channel, &mut prg(3))?.extend(channel, &mut vec![Block::ZERO; n]),
     );
@@ -126,7 +115,7 @@ fn base_ot(name: &str) {
     const N: usize = 128;
     let ot = base::by_name(name).expect("a base OT");
     let choices = BitVec::random(N, &mut prg(1));
-    let (sent, received) = both(
+    let (sent, received) = wire::run(
         |channel| ot.send(channel, &mut prg(2), &mut vec![[Block::ZERO; 2]; N]),
         |channel| ot.receive(channel, &mut prg(3), &choices, &mut vec![Block::ZERO; N]),
     );
@@ -167,7 +156,7 @@ fn yao() {
     let function = function("aes128");
     let rows = |seed| vec![vec![BitVec::random(128, &mut prg(seed))]; 8];
     let base = base::default();
-    let (garbled, evaluated) = both(
+    let (garbled, evaluated) = wire::run(
         |channel| {
             let mut prg = prg(3);
             let mut cot = IknpSender::setup(channel, &*base, &mut prg).expect("an honest receiver");
@@ -190,7 +179,7 @@ fn authenticated() {
         session.run(channel, &function, OutputTo::Both, &BitVec::random(32, &mut prg(seed + 2)))
     };
     let (a, b) =
-        both(|channel| party(channel, Owner::Garbler, 1), |channel| party(channel, Owner::Evaluator, 2));
+        wire::run(|channel| party(channel, Owner::Garbler, 1), |channel| party(channel, Owner::Evaluator, 2));
     assert!(a.expect("honest") == b.expect("honest"));
 }
 
@@ -199,7 +188,7 @@ fn cut_and_choose() {
     let job = wmk17::Job::new(&function, OutputTo::Evaluator);
     let base = base::default();
     let input = |seed| BitVec::random(32, &mut prg(seed));
-    let (garbled, evaluated) = both(
+    let (garbled, evaluated) = wire::run(
         |channel| {
             let mut prg = prg(1);
             wmk17::Garbler::setup(channel, &*base, &mut prg)?.run(channel, &job, &input(3), &mut prg)
@@ -228,7 +217,7 @@ fn query(folder: &Path) {
     let private = Mutex::new(Private::open(&private_path, &key()).expect("the key"));
     let mut file = TagFile::open(File::open(&tag_path).expect("a file")).expect("tags");
     let (publication, digest) = (file.publication().clone(), *file.digest());
-    let (served, tags) = both(
+    let (served, tags) = wire::run(
         |channel| {
             let client = private::client(None);
             oprf::serve(channel, &mut self::prg(2), &private, &client, u64::MAX, &mut |_| ())
