@@ -87,27 +87,30 @@ def undefined(folder, logs, names):
     return failed
 
 
-def counts(kernel, folder, logs, names):
-    """Instructions of each job."""
-    for old in logs.glob(f"work-{kernel}.out*"):
+def count(kernel, name, binary, logs):
+    """Instructions of one job, in a process of its own: what runs before it does not count."""
+    out = logs / f"work-{kernel}-{name.replace(' ', '-')}"
+    for old in logs.glob(f"{out.name}*"):
         old.unlink()
-    out = logs / f"work-{kernel}.out"
-    run, _ = valgrind(kernel, ["--tool=callgrind", "--fair-sched=yes", f"--callgrind-out-file={out}"], folder / "work", names, logs)
+    log = out.with_suffix(".log")
+    options = ["--tool=callgrind", "--fair-sched=yes", f"--callgrind-out-file={out}"]
+    command = ["valgrind", f"--log-file={log}", *options, str(binary), name]
+    run = subprocess.run(command, cwd=ROOT, env={**os.environ, "TACIT_SIMD": kernel}, capture_output=True, text=True)
     if run.returncode:
-        raise SystemExit(f"error: {kernel}: {run.stderr[-2000:]}")
-    found = {}
-    for part in logs.glob(f"work-{kernel}.out.*"):
-        text = part.read_text()
-        if name := re.search(r"^desc: Trigger: Client Request: (.+)$", text, re.MULTILINE):
-            found[name[1].strip()] = int(re.search(r"^totals: (\d+)", text, re.MULTILINE)[1])
-    return {name: found[name] for name in run.stdout.splitlines() if name in found}
+        raise SystemExit(f"error: {name} by {kernel} kernels: {run.stderr[-2000:]}")
+    text = Path(f"{out}.1").read_text()
+    return int(re.search(r"^totals: (\d+)", text, re.MULTILINE)[1])
 
 
 def work(folder, logs, names, update):
     version = subprocess.run(["rustc", "--version"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    # Outside of valgrind the jobs run at once, and say what they are called.
+    jobs = subprocess.run([folder / "work", *names], capture_output=True, text=True, check=True).stdout.splitlines()
     chosen = kernels()
-    with ThreadPoolExecutor() as pool:
-        found = dict(zip(chosen, pool.map(lambda kernel: counts(kernel, folder, logs, names), chosen)))
+    pairs = [(kernel, name) for kernel in chosen for name in jobs]
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count()))) as pool:
+        made = dict(zip(pairs, pool.map(lambda pair: count(*pair, folder / "work", logs), pairs)))
+    found = {kernel: {name: made[kernel, name] for name in jobs} for kernel in chosen}
     if update:
         record = {"rustc": version, "instructions": found}
         RECORD.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
@@ -120,8 +123,8 @@ def work(folder, logs, names, update):
     passed = failed = 0
     for kernel in chosen:
         told = record["instructions"][kernel]
-        jobs = [name for name in told if not names or name in found[kernel]]
-        for name in [*jobs, *(name for name in found[kernel] if name not in told)]:
+        known = [name for name in told if not names or name in found[kernel]]
+        for name in [*known, *(name for name in found[kernel] if name not in told)]:
             before, now = told.get(name), found[kernel].get(name)
             change = now / before - 1 if before and now else None
             is_near = change is not None and abs(change) <= MOST

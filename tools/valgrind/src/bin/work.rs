@@ -65,14 +65,14 @@ fn side<T: Send>(
 }
 
 fn rows(security: Security) {
-    let (found, _) = side(3000, security, |channel, prg, elements, options| {
+    let (found, _) = side(1000, security, |channel, prg, elements, options| {
         vole_psi::run(channel, prg, elements, options, &mut |_, _, _| ()).expect("both are honest")
     });
-    assert_eq!(found.matches.map(|matches| matches.len()), Some(1500));
+    assert_eq!(found.matches.map(|matches| matches.len()), Some(500));
 }
 
 fn payload(security: Security) {
-    let (found, _) = side(1000, security, |channel, prg, elements, options| {
+    let (found, _) = side(300, security, |channel, prg, elements, options| {
         let mut table = Table::new(["a", "b"]).expect("two names");
         for element in 0..elements.len() as u32 {
             table.push(element, [Some(&b"a cell"[..]), Some(&b"another"[..])]).expect("two cells");
@@ -83,7 +83,7 @@ fn payload(security: Security) {
         };
         payload::run(channel, prg, elements, side, options, &mut |_, _, _| ()).expect("both are honest")
     });
-    assert_eq!(found.received.map(|received| received.matches.len()), Some(500));
+    assert_eq!(found.received.map(|received| received.matches.len()), Some(150));
 }
 
 fn count(security: Security, n: u64) {
@@ -125,7 +125,7 @@ fn base_ot(name: &str) {
 fn kos() {
     let base = base::default();
     let receiver = |channel: &mut Channel, prg: &mut Prg| KosReceiver::setup(channel, &*base, prg);
-    correlated(100_000, |channel, prg| KosSender::setup(channel, &*base, prg), receiver);
+    correlated(20_000, |channel, prg| KosSender::setup(channel, &*base, prg), receiver);
 }
 
 fn ferret() {
@@ -142,7 +142,7 @@ fn silent() {
     let config = Config { code: Code::QuasiCyclic, security: Security::Malicious };
     let base = base::default();
     correlated(
-        20_000,
+        3000,
         |channel, prg| SilentSender::setup(channel, &*base, prg, config),
         |channel, prg| SilentReceiver::setup(channel, &*base, prg, config),
     );
@@ -154,7 +154,7 @@ fn function(name: &str) -> Prepared {
 
 fn yao() {
     let function = function("aes128");
-    let rows = |seed| vec![vec![BitVec::random(128, &mut prg(seed))]; 8];
+    let rows = |seed| vec![vec![BitVec::random(128, &mut prg(seed))]; 2];
     let base = base::default();
     let (garbled, evaluated) = wire::run(
         |channel| {
@@ -240,14 +240,14 @@ fn read(folder: &Path, kind: &str, quote: &str) {
         let cells = [&format!("User{row}@Example.com"), "Lindqvist", "12 Elm Street", "Utrecht"].map(cell);
         cells.join(",") + "\n"
     };
-    let text: String = (0..5000).map(line).collect();
+    let text: String = (0..3000).map(line).collect();
     std::fs::write(&path, "k,name,street,city\n".to_owned() + &text).expect("a file");
     let named = [Named::parse(&format!("k:{kind}")).expect("a type")];
     let spec = KeySpec::named(named, Normalisation::default());
     let keys = workers::limited(1, || {
         Source::open(&path, spec, Csv::default()).expect("a table").read_keys(|_| ()).expect("keys")
     });
-    assert_eq!(keys.elements().len(), 5000);
+    assert_eq!(keys.elements().len(), 3000);
 }
 
 const JOBS: &[Job] = &[
@@ -259,8 +259,8 @@ const JOBS: &[Job] = &[
     ("psi rows vole semi-honest", |_| rows(Security::SemiHonest)),
     ("psi rows vole malicious", |_| rows(Security::Malicious)),
     ("psi payload malicious", |_| payload(Security::Malicious)),
-    ("psi count semi-honest", |_| count(Security::SemiHonest, 500)),
-    ("psi count malicious", |_| count(Security::Malicious, 16)),
+    ("psi count semi-honest", |_| count(Security::SemiHonest, 100)),
+    ("psi count malicious", |_| count(Security::Malicious, 4)),
     ("eval yao", |_| yao()),
     ("eval authenticated", |_| authenticated()),
     ("eval wmk17", |_| cut_and_choose()),
