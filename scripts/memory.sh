@@ -36,7 +36,7 @@ miri)
       [[ ${2:-} == --quick ]] && continue
       crate=${crate#@}
     fi
-    "${CARGO:-cargo}" +nightly miri test --quiet -p "$crate" --features "$features" --lib -- --exact "${names[@]}"
+    "${CARGO:-cargo}" +nightly miri test --quiet -p "$crate" --features "$features" --lib -- --exact "${names[@]}" </dev/null
   done <scripts/tests.miri
   ;;
 asan)
