@@ -9,7 +9,7 @@ FEATURES := tacit-cli/postgres,tacit-cli/s3,tacit-cli/adbc,tacit-py/postgres,tac
 # The crates with heavy tests, which are linted too.
 LONG := $(shell grep -l '^long-tests' crates/*/Cargo.toml | sed 's|crates/\(.*\)/Cargo.toml|\1/long-tests|' | paste -sd,)
 
-.PHONY: all demo dist audit test test-long bench constant-time embedded lint docs book venv clean
+.PHONY: all demo dist audit test test-long bench constant-time miri asan undefined work work-update embedded lint docs book venv clean
 
 all:
 	$(CARGO) build --release
@@ -48,6 +48,25 @@ bench:
 # Whether the time of what handles secrets in ROTed depends on them; a quiet machine, half a minute.
 constant-time:
 	$(CARGO) run --release -p tacit-roted --example constant_time
+
+# Tests that the interpreter of Rust's memory model can run: minutes; a nightly compiler, else it is left out.
+miri:
+	scripts/memory.sh miri
+
+# The unit tests of tacit-crypto by AddressSanitizer, with all kernels that this processor has; as above.
+asan:
+	scripts/memory.sh asan
+
+# Branches and indexes on secrets, found by valgrind, with portable kernels and with those for AVX2.
+undefined:
+	$(PYTHON) tools/valgrind/run.py undefined
+
+# Instructions of the main jobs against benches/work.json, in which `make work-update` records them.
+work:
+	$(PYTHON) tools/valgrind/run.py work
+
+work-update:
+	$(PYTHON) tools/valgrind/run.py work --update
 
 # ROTed without the standard library for ARM: says of each target whether it builds or its toolchain is missing.
 embedded:

@@ -3,6 +3,7 @@
 
 - a reference upwards: a crate that asks for, or names, a crate which is not on a floor below its own;
 - a reference from the kernels, `tacit-crypto/src/simd/`, to anything of their crate but what `SHARED` lists;
+- `unsafe` in any file of Rust but the kernels' and those that `REQUESTS` names, tests and tools included;
 - a circle between the modules of a crate, a module being a file: paths in `use` and in code count, tests do not.
   A parent that only re-exports its children refers to none of them, and a child lies inside its parents: what it
   takes from them does not count either;
@@ -49,6 +50,9 @@ SHARED = {
     "Poly": "coefficients: what the ring's kernels read and write",
     "Ring": "the tables of a ring's transform",
 }
+
+# Where else `unsafe` may be.
+REQUESTS = ("tools/valgrind/src/request.rs",)
 
 # Names that a module may give a value of its own, because only that module says them: by reason.
 OWN = {
@@ -500,6 +504,18 @@ def check_kernels(root, modules, kernels, shared):
     return faults
 
 
+def check_unsafe(root, kernels, requests):
+    """Where `unsafe` is that is not a kernel's."""
+    files = sorted(file for folder in ("crates", "tools", "fuzz") for file in (root / folder).rglob("*.rs"))
+    for file in files:
+        name = str(file.relative_to(root))
+        if name.startswith(f"crates/{kernels}") or name in requests or "/target/" in name:
+            continue
+        for word, line in tokens(file.read_text()):
+            if word == "unsafe":
+                yield f"{name}:{line}: unsafe; every one is in crates/{kernels}"
+
+
 def check_circles(root, roots):
     """Circles between the modules of a crate."""
     faults = []
@@ -604,6 +620,7 @@ def check(root, floors=None, kernels=KERNELS, shared=None, own=None, most=MOST_L
     return {
         "crates refer downwards": check_floors(root, crates, FLOORS if floors is None else floors),
         "kernels refer to plain types": check_kernels(root, modules, kernels, SHARED if shared is None else shared),
+        "unsafe is the kernels' alone": list(check_unsafe(root, kernels, REQUESTS)),
         "modules refer in no circle": check_circles(root, roots),
         "constants have one value": check_constants(root, modules, OWN if own is None else own),
         "files have a length to read": check_lines(root, crates, kernels, most),

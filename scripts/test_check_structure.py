@@ -43,6 +43,8 @@ FAULTS = [
     ("shed/Cargo.toml", '[package]\nname = "shed"\n', "crates refer downwards", "no floor of the house lists shed"),
     ("cellar/src/kernels/add.rs", "use crate::Barrel;\n", "kernels refer to plain types", "names crate::Barrel"),
     ("cellar/src/kernels/add.rs", "fn f() { crate::empty() }\n", "kernels refer to plain types", "crate::empty"),
+    ("cellar/src/base.rs", "// unsafe\nfn f() { unsafe {} }\n", "unsafe is the kernels' alone", "base.rs:3: unsafe"),
+    ("cellar/tests/it.rs", "unsafe fn f() {}\n", "unsafe is the kernels' alone", "it.rs:1: unsafe"),
     ("cellar/src/base.rs", "use crate::shelf::Shelf;\n", "modules refer in no circle", "cellar::base, cellar::shelf"),
     ("cellar/src/base.rs", "fn f() { let _ = crate::Barrel; }\n", "modules refer in no circle", "cellar::barrel"),
     ("cellar/src/base.rs", "use super::{shelf as s};\n", "modules refer in no circle", "cellar::shelf"),

@@ -1,5 +1,6 @@
 //! [`Block`]: 128 bits, the unit that every protocol moves.
 
+use crate::simd::hidden::hidden;
 use alloc::{format, string::String};
 use core::fmt;
 use core::ops::{BitAnd, BitAndAssign, BitOr, BitXor, BitXorAssign, Not};
@@ -88,8 +89,9 @@ impl Block {
 
     /// All ones if `bit`, else all zeros, without a branch: `delta & Block::mask(bit)`.
     #[inline(always)]
-    pub const fn mask(bit: bool) -> Self {
-        Block((bit as u128).wrapping_neg())
+    pub fn mask(bit: bool) -> Self {
+        let half = hidden(u64::from(bit).wrapping_neg());
+        Block::from_halves(half, half)
     }
 
     /// Lower-case hex of the bytes in memory order, for vectors and tests.

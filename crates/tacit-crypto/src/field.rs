@@ -148,7 +148,7 @@ const C: u128 = 159;
 impl F128 {
     /// The number mod p.
     #[inline(always)]
-    pub const fn new(x: u128) -> Self {
+    pub fn new(x: u128) -> Self {
         F128::reduce(x, 0)
     }
 
@@ -159,9 +159,9 @@ impl F128 {
 
     /// x + carry · 2^128 mod p, where the whole is below 2p.
     #[inline(always)]
-    const fn reduce(x: u128, carry: u128) -> Self {
+    fn reduce(x: u128, carry: u128) -> Self {
         let (more, over) = x.overflowing_add(C);
-        let take = (carry | over as u128).wrapping_neg();
+        let take = Block::mask(carry | u128::from(over) == 1).to_u128();
         F128(more & take | x & !take)
     }
 }

@@ -146,4 +146,71 @@ mod tests {
         let held = slots.held();
         assert_eq!((held.all, held.peers.len(), held.jobs.len(), held.memory, held.visits), (0, 0, 0, 0, 0));
     }
+    /// A client's way through a visit, as far as it got: what it takes in turn, and then gives back, the last
+    /// first. One that is refused something gives back the rest.
+    #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+    struct Way {
+        taken: usize,
+        leaves: bool,
+    }
+
+    /// What clients take in turn, and the most of each that there is.
+    const TAKES: usize = 4;
+    const MOST: [u64; TAKES] = [3, 2, 1, 100];
+    const MOST_EACH: u64 = 1;
+
+    /// The client's next step on the slots; whether it was granted what the others leave of everything.
+    fn step(slots: &Slots, clients: &mut [(Way, Vec<Place>)], at: usize) {
+        let (peers, jobs, bytes) = (["bob", "bob", "carol", "dave"], ["match", "count"], [60, 50, 40, 60]);
+        let holds = |what: usize| clients.iter().enumerate().filter(move |(_, (way, _))| way.taken > what);
+        let free = match clients[at].0.taken {
+            0 => (holds(0).count() as u64) < MOST[0],
+            1 => {
+                let own = holds(1).filter(|(other, _)| peers[*other] == peers[at]).count() as u64;
+                (holds(1).count() as u64) < MOST[1] && own < MOST_EACH
+            }
+            2 => (holds(2).filter(|(other, _)| other % 2 == at % 2).count() as u64) < MOST[2],
+            _ => holds(3).map(|(other, _)| bytes[other]).sum::<u64>() + bytes[at] <= MOST[3],
+        };
+        let (way, places) = &mut clients[at];
+        if way.leaves {
+            way.taken -= 1;
+            drop(places.pop());
+            return;
+        }
+        let place = match way.taken {
+            0 => slots.visit(MOST[0]),
+            1 => slots.request(peers[at], MOST[1], MOST_EACH),
+            2 => slots.job(jobs[at % 2], MOST[2]),
+            _ => slots.memory(bytes[at], MOST[3]),
+        };
+        assert_eq!(place.is_some(), free, "client {at} at {}", way.taken);
+        way.taken += usize::from(free);
+        way.leaves = !free || way.taken == TAKES;
+        places.extend(place);
+    }
+
+    /// Every call takes the lock once and holds it to its end, so what threads can do is what some order of
+    /// calls does: all orders of four clients' are walked, each state once.
+    #[test]
+    fn in_every_order_of_four_clients_what_is_left_is_granted_and_no_more() {
+        let (mut seen, mut todo) = (std::collections::BTreeSet::new(), vec![Vec::new()]);
+        while let Some(order) = todo.pop() {
+            let slots = Slots::default();
+            let mut clients: [(Way, Vec<Place>); 4] = Default::default();
+            order.iter().for_each(|&at| step(&slots, &mut clients, at));
+            let state = clients.each_ref().map(|(way, _)| way.clone());
+            if !seen.insert(state.clone()) {
+                continue;
+            }
+            let going: Vec<usize> = (0..4).filter(|&at| !state[at].leaves || state[at].taken > 0).collect();
+            if going.is_empty() {
+                let held = slots.held();
+                let left = (held.all, held.peers.len(), held.jobs.len(), held.memory, held.visits);
+                assert_eq!(left, (0, 0, 0, 0, 0));
+            }
+            todo.extend(going.into_iter().map(|at| [&order[..], &[at]].concat()));
+        }
+        assert_eq!(seen.len(), 2632, "states");
+    }
 }

@@ -51,6 +51,7 @@ pub mod halfgates;
 mod halfgates_portable;
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod halfgates_x86;
+pub(crate) mod hidden;
 #[cfg(feature = "std")]
 pub(crate) mod lpn;
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
