@@ -1,0 +1,33 @@
+#!/bin/bash
+# Fuzzes parsers by libFuzzer (`fuzz/`), on a nightly compiler:
+#     tools/fuzz.sh TARGET SECONDS [OPTION OF LIBFUZZER]...   one target, from its seeds; new inputs in fuzz/out
+#     tools/fuzz.sh all SECONDS                               every target, by fuzz/campaign.sh
+#     tools/fuzz.sh grow TARGET                               puts the smallest inputs that reach what fuzz/out
+#                                                             reaches into fuzz/seeds
+#     tools/fuzz.sh build                                     the binary alone; its path is printed
+set -euo pipefail
+cd "$(dirname "$0")/../fuzz"
+# Coverage as cargo-fuzz asks for it. No AddressSanitizer: unsafe code is in kernels alone, which no parser enters.
+pass() { printf -- ' -Cllvm-args=-sanitizer-coverage-%s' "$@"; }
+export RUSTFLAGS="-Cpasses=sancov-module$(pass level=4 inline-8bit-counters pc-table trace-compares)"
+triple=$(rustc -vV | sed -n 's/^host: //p')
+cargo +nightly build --quiet --release --target "$triple"
+export FUZZ=$PWD/target/$triple/release/fuzz
+case ${1:-} in
+build) echo "$FUZZ" ;;
+all) exec ./campaign.sh out "${2:-60}" "$(nproc)" ;;
+grow)
+    TACIT_FUZZ_PREPARE=out/whole "$FUZZ"
+    rm -rf "out/smallest-$2" && mkdir -p "out/smallest-$2"
+    TACIT_FUZZ=$2 "$FUZZ" -merge=1 -max_len="$(awk -v name="$2" '$1 == name { print $2 }' out/whole/targets)" \
+        "out/smallest-$2" "seeds/$2" "out/whole/$2" "out/$2/corpus"
+    rm -rf "seeds/$2" && mv "out/smallest-$2" "seeds/$2"
+    ;;
+*)
+    TACIT_FUZZ_PREPARE=out/whole "$FUZZ"
+    mkdir -p "out/$1/corpus" "out/$1/crashes" "seeds/$1"
+    TACIT_FUZZ=$1 exec "$FUZZ" "out/$1/corpus" "seeds/$1" "out/whole/$1" -dict="out/whole/$1.dict" \
+        -max_len="$(awk -v name="$1" '$1 == name { print $2 }' out/whole/targets)" -max_total_time="${2:-60}" \
+        -timeout=10 -rss_limit_mb=2048 -artifact_prefix="out/$1/crashes/" "${@:3}"
+    ;;
+esac
