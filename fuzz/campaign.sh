@@ -2,7 +2,8 @@
 # Runs every target of fuzzing at the same time as others, so many at once, and counts what came of it:
 #     campaign.sh OUT SECONDS JOBS
 # Beside this script lie the binary `fuzz` (or FUZZ names it) and `seeds`. Each target gets SECONDS of one core; OUT
-# gets a corpus, a log and crashes of each, and `counts`: target, executions, edges, features, inputs, bytes, crashes.
+# gets a corpus, a log and crashes of each, `counts` (target, executions, edges, features, inputs, bytes, crashes) and
+# the same as a table of docs/assurance.md.
 # A crash, a leak of memory or a run that takes too long does not end a target: it begins again with another seed.
 set -u
 out=$1 seconds=$2 jobs=$3
@@ -52,5 +53,10 @@ xargs -P "$jobs" -L 1 bash -c 'one "$0" "$@"' "$out" "$seconds" "$here" <"$out/w
     cat "$out"/*/count
     cat "$out"/*/count | awk '{ e += $2; c += $7 } END { print "all", e, "", "", "", "", c }'
 } | tee "$out/counts"
-# One core of a target's logs is of no more use than its end.
+{
+    echo "| target | executions | edges | inputs | faults |"
+    echo "| --- | --- | --- | --- | --- |"
+    tail -n +2 "$out/counts" | awk '{ printf "| `%s` | %d | %d | %d | %d |\n", $1, $2, $3, $5, $7 }' | grep -v '`all`'
+} >"$out/table.md"
+# Of logs the end is enough.
 for log in "$out"/*/log.*; do tail -n 60 "$log" >"$log.end" && mv "$log.end" "$log"; done

@@ -7,7 +7,7 @@ use tacit_2pc::circuit::bristol::{self, Format};
 use tacit_2pc::circuit::value::{self, Field};
 use tacit_2pc::circuit::{Circuit, Order, Plan, evaluate_words};
 
-pub(crate) const TARGETS: &[Target] = &[
+pub(crate) const CIRCUITS_TARGETS: &[Target] = &[
     Target {
         name: "bristol",
         run: bristol_file,

@@ -12,7 +12,7 @@ use tacit_psi::oprf::tags::{self, TagFile, Terms};
 use tacit_store::pool::Pool;
 use tacit_store::sealed::{FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter};
 
-pub(crate) const TARGETS: &[Target] = &[
+pub(crate) const FILES_TARGETS: &[Target] = &[
     Target { name: "sealed", run: sealed, longest: 512, words: &[] },
     Target { name: "pool", run: pool, longest: 512, words: &[b"TACITPOL"] },
     Target { name: "prepared", run: prepared, longest: 256, words: &[] },

@@ -5,7 +5,7 @@ use tacit::job::psi::Reveal;
 use tacit::job::psi::gateway::fuzzing as gateway;
 use tacit_psi::vole_psi::fuzzing as psi;
 
-pub(crate) const TARGETS: &[Target] = &[
+pub(crate) const JOB_TARGETS: &[Target] = &[
     Target { name: "gateway-request", run: gateway::request, longest: 1024, words: &[] },
     Target { name: "gateway-reply", run: gateway::reply, longest: 1024, words: &[] },
     Target { name: "gateway-head", run: gateway::head, longest: 256, words: &[] },

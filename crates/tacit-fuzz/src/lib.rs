@@ -42,13 +42,13 @@ impl Target {
 
 /// All targets.
 pub const TARGETS: &[&[Target]] = &[
-    net::TARGETS,
-    serve::TARGETS,
-    job::TARGETS,
-    transfers::TARGETS,
-    files::TARGETS,
-    circuits::TARGETS,
-    tables::TARGETS,
+    net::NET_TARGETS,
+    serve::SERVE_TARGETS,
+    job::JOB_TARGETS,
+    transfers::TRANSFERS_TARGETS,
+    files::FILES_TARGETS,
+    circuits::CIRCUITS_TARGETS,
+    tables::TABLES_TARGETS,
 ];
 
 /// All targets, one by one.

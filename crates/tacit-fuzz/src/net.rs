@@ -3,7 +3,7 @@
 use crate::{Target, first, place, text};
 use tacit_net::{Identity, LinkModel, PublicKey, PublicKeys, address_of, calendar, fuzzing};
 
-pub(crate) const TARGETS: &[Target] = &[
+pub(crate) const NET_TARGETS: &[Target] = &[
     Target {
         name: "greeting",
         run: fuzzing::greeting,

@@ -7,7 +7,7 @@ use tacit_net::Identity;
 use tacit_serve::policy::Policy;
 use tacit_serve::{audit, fuzzing, json};
 
-pub(crate) const TARGETS: &[Target] = &[
+pub(crate) const SERVE_TARGETS: &[Target] = &[
     Target {
         name: "policy",
         run: policy,
@@ -94,7 +94,7 @@ pub(crate) const TARGETS: &[Target] = &[
     },
 ];
 
-const RECORDS: [&str; 2] = [
+const SIGNED_RECORDS: [&str; 2] = [
     include_str!("../../tacit-serve/tests/records-1/service.jsonl"),
     include_str!("../../tacit-serve/tests/records-1/asker.jsonl"),
 ];
@@ -121,7 +121,7 @@ fn ledger(bytes: &[u8]) {
 fn records(bytes: &[u8]) {
     static SIGNED: OnceLock<HashSet<&str>> = OnceLock::new();
     let Some(text) = text(bytes) else { return };
-    let signed = SIGNED.get_or_init(|| RECORDS.iter().flat_map(|chain| chain.lines()).collect());
+    let signed = SIGNED.get_or_init(|| SIGNED_RECORDS.iter().flat_map(|chain| chain.lines()).collect());
     let is_digest = |line: &str| line.starts_with("{\"digest\":");
     if audit::verify_chain(text).is_ok() {
         let forged = text.lines().find(|line| !signed.contains(line) && !is_digest(line));
@@ -152,7 +152,7 @@ pub(crate) fn whole() -> Vec<(&'static str, Vec<u8>)> {
         name => name,
     };
     let mut out: Vec<_> = fuzzing::seeds().into_iter().map(|(name, bytes)| (named(name), bytes)).collect();
-    out.extend(RECORDS.iter().map(|chain| ("records", chain.as_bytes().to_vec())));
+    out.extend(SIGNED_RECORDS.iter().map(|chain| ("records", chain.as_bytes().to_vec())));
     out.push(("json", br#"{"a":[1,-2,null,true],"b":"\u00e9\n"}"#.to_vec()));
     out.push((
         "certificate",

@@ -9,7 +9,7 @@ use tacit_ot::silent::bcgikrs19::Code;
 use tacit_ot::silent::nisc::{Asked, Kind, Params, Parties, ReceiverKey, SenderKey, open};
 use tacit_ot::silent::{dealer, signed};
 
-pub(crate) const TARGETS: &[Target] = &[
+pub(crate) const TRANSFERS_TARGETS: &[Target] = &[
     Target { name: "nisc-key", run: keys, longest: 512, words: &[] },
     Target { name: "nisc-message", run: messages, longest: 128, words: &[] },
     Target { name: "nisc-signed", run: author, longest: 512, words: &[] },

@@ -102,20 +102,14 @@ fn key() -> Arc<FileKey> {
 pub fn state(folder: &Path, plan: &[u8], progress: &[u8]) {
     let key = key();
     let sealed = Sealed { folder, key: &key, form: &FORM };
-    let mut prg = Prg::from_seed(Block::new(7));
-    let name = <[u8; 32]>::try_from(plan.get(..32).unwrap_or(&[0; 32])).unwrap_or_default();
-    let write = |prg: &mut Prg| -> Result<()> {
-        sealed.write(PLAN, context(PLAN, &[0; 32]), plan, prg)?;
-        sealed.write(PROGRESS, context(PROGRESS, &name), progress, prg)
-    };
-    if write(&mut prg).is_err() {
+    let prg = &mut Prg::from_seed(Block::new(7));
+    if sealed.write(PLAN, context(PLAN, &[0; 32]), plan, prg).is_err() {
         return;
     }
-    let _ = State::load(folder, key.clone());
     // The name that binds the progress stands in the plan.
     let mut from = Reader(plan);
     if let Some(name) = from.text().ok().and_then(|_| from.array().ok()) {
-        let _ = sealed.write(PROGRESS, context(PROGRESS, &name), progress, &mut prg);
+        let _ = sealed.write(PROGRESS, context(PROGRESS, &name), progress, prg);
         if let Ok(Some(state)) = State::load(folder, key.clone()) {
             assert!(state.plan.as_ref().is_some_and(|plan| plan.buckets == state.buckets.len() as u64));
             let _ = (state.is_complete(), state.is_result(progress));

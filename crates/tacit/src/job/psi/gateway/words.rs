@@ -428,11 +428,11 @@ pub(super) struct Asked {
 /// What is known of a request before any of it is received.
 pub(super) struct Head {
     /// Whether it opens a job, for which the token for all jobs is shown.
-    opens: bool,
-    label: String,
-    length: u64,
+    pub opens: bool,
+    pub label: String,
+    pub length: u64,
     /// The caller's.
-    nonce: [u8; 32],
+    pub nonce: [u8; 32],
 }
 
 impl Head {
