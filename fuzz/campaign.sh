@@ -9,6 +9,8 @@ set -u
 out=$1 seconds=$2 jobs=$3
 here=$(cd "$(dirname "$0")" && pwd)
 FUZZ=${FUZZ:-$here/fuzz}
+[ -x "$FUZZ" ] || xz -dk "$FUZZ.xz" || exit 1
+[ -d "$here/lib" ] && export LD_LIBRARY_PATH=$here/lib
 export FUZZ
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -24,14 +26,16 @@ one() {
         left=$((end - $(date +%s)))
         [ "$left" -gt 0 ] && [ "$round" -lt 20 ] || break
         round=$((round + 1))
+        words=$out/whole/$name.dict
+        [ -s "$words" ] && words=-dict=$words || words=-verbosity=1
         # 6 GiB of addresses: what asks for more ends as a crash.
         (
             ulimit -v 6291456
             ulimit -c 0
             cd "$folder" && TACIT_FUZZ=$name exec "$FUZZ" corpus "$here/seeds/$name" "$out/whole/$name" \
-                -dict="$out/whole/$name.dict" -max_len="$longest" -max_total_time="$left" -timeout=10 \
+                "$words" -max_len="$longest" -max_total_time="$left" -timeout=10 \
                 -rss_limit_mb=2048 -artifact_prefix=crashes/ -print_final_stats=1 -seed="$((RANDOM + 1))" \
-                -use_value_profile="${VALUE_PROFILE:-0}" -detect_leaks=0 -verbosity=1
+                -use_value_profile="${VALUE_PROFILE:-0}" -detect_leaks=0
         ) >"$folder/log.$round" 2>&1 </dev/null
         [ -s "$folder/log.$round" ] || break
     done

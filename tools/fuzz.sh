@@ -26,7 +26,8 @@ grow)
 *)
     TACIT_FUZZ_PREPARE=out/whole "$FUZZ"
     mkdir -p "out/$1/corpus" "out/$1/crashes" "seeds/$1"
-    TACIT_FUZZ=$1 exec "$FUZZ" "out/$1/corpus" "seeds/$1" "out/whole/$1" -dict="out/whole/$1.dict" \
+    [ -s "out/whole/$1.dict" ] && words=-dict=out/whole/$1.dict || words=-verbosity=1
+    TACIT_FUZZ=$1 exec "$FUZZ" "out/$1/corpus" "seeds/$1" "out/whole/$1" "$words" \
         -max_len="$(awk -v name="$1" '$1 == name { print $2 }' out/whole/targets)" -max_total_time="${2:-60}" \
         -timeout=10 -rss_limit_mb=2048 -artifact_prefix="out/$1/crashes/" "${@:3}"
     ;;

@@ -386,6 +386,7 @@ impl Kept<'_> {
         self.sealed().read(name, self.context(name))
     }
 }
+
 /// Reads plan, progress and the result of the first bucket, sealed in an empty `folder` by somebody who can seal,
 /// and then a plan that nobody sealed.
 #[cfg(feature = "fuzzing")]
@@ -412,4 +413,3 @@ pub(in crate::job::psi) fn fuzzed(folder: &Path, key: &FileKey, files: [&[u8]; 3
     let _ = std::fs::write(folder.join(PLAN), files[0]);
     assert!(Checkpoint::load(&resume, job, input).is_err(), "a plan opens that nobody sealed");
 }
-
