@@ -21,10 +21,12 @@ one() {
     folder=$out/$name
     mkdir -p "$folder/corpus" "$folder/crashes"
     end=$(($(date +%s) + seconds))
-    round=0
+    # A campaign that is begun again in the same place goes on.
+    round=$(find "$folder" -name 'log.*' | wc -l)
+    last=$((round + 20))
     while :; do
         left=$((end - $(date +%s)))
-        [ "$left" -gt 0 ] && [ "$round" -lt 20 ] || break
+        [ "$left" -gt 0 ] && [ "$round" -lt "$last" ] || break
         round=$((round + 1))
         words=$out/whole/$name.dict
         [ -s "$words" ] && words=-dict=$words || words=-verbosity=1
@@ -33,8 +35,8 @@ one() {
             ulimit -v 6291456
             ulimit -c 0
             cd "$folder" && TACIT_FUZZ=$name exec "$FUZZ" corpus "$here/seeds/$name" "$out/whole/$name" \
-                "$words" -max_len="$longest" -max_total_time="$left" -timeout=10 \
-                -rss_limit_mb=2048 -artifact_prefix=crashes/ -print_final_stats=1 -seed="$((RANDOM + 1))" \
+                "$words" -max_len="$longest" -max_total_time="$left" -timeout=20 \
+                -rss_limit_mb=4096 -artifact_prefix=crashes/ -print_final_stats=1 -seed="$((RANDOM + 1))" \
                 -use_value_profile="${VALUE_PROFILE:-0}" -detect_leaks=0
         ) >"$folder/log.$round" 2>&1 </dev/null
         [ -s "$folder/log.$round" ] || break
