@@ -2,8 +2,7 @@
 # Fuzzes parsers by libFuzzer (`fuzz/`), on a nightly compiler:
 #     tools/fuzz.sh TARGET SECONDS [OPTION OF LIBFUZZER]...   one target, from its seeds; new inputs in fuzz/out
 #     tools/fuzz.sh all SECONDS                               every target, by fuzz/campaign.sh
-#     tools/fuzz.sh grow TARGET                               puts the smallest inputs that reach what fuzz/out
-#                                                             reaches into fuzz/seeds
+#     tools/fuzz.sh grow [TARGET]...                          chooses seeds out of what fuzz/out has (fuzz/grow.py)
 #     tools/fuzz.sh build                                     the binary alone; its path is printed
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
@@ -18,10 +17,7 @@ build) echo "$FUZZ" ;;
 all) exec ./campaign.sh out "${2:-60}" "$(nproc)" ;;
 grow)
     TACIT_FUZZ_PREPARE=out/whole "$FUZZ"
-    rm -rf "out/smallest-$2" && mkdir -p "out/smallest-$2"
-    TACIT_FUZZ=$2 "$FUZZ" -merge=1 -max_len="$(awk -v name="$2" '$1 == name { print $2 }' out/whole/targets)" \
-        "out/smallest-$2" "seeds/$2" "out/whole/$2" "out/$2/corpus"
-    rm -rf "seeds/$2" && mv "out/smallest-$2" "seeds/$2"
+    exec ./grow.py "$FUZZ" out "${@:2}"
     ;;
 *)
     TACIT_FUZZ_PREPARE=out/whole "$FUZZ"
