@@ -17,8 +17,10 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# What a file costs beside its bytes: else many tiny ones would be chosen.
+FILE = 200
 # Bytes of a target's seeds. A container, a chain or a key is longer than a line of text.
-MOST, USUAL, LONG = 24, 3500, {"arrow": 26000, "xlsx": 11000, "xlsb": 7000, "xls": 27000, "parquet": 8000, "records": 9000}
+MOST, USUAL, LONG = 24, 4500, {"arrow": 26000, "xlsx": 11000, "xlsb": 7000, "xls": 27000, "parquet": 8000, "records": 9000}
 
 
 def reached(fuzz, target, longest, folders):
@@ -47,7 +49,7 @@ def chosen(found, budget, base):
         fits = [path for path in found if path not in out and sizes[path] <= budget and found[path] - have]
         if not fits:
             break
-        best = max(fits, key=lambda path: (len(found[path] - have) / sizes[path], str(path)))
+        best = max(fits, key=lambda path: (len(found[path] - have) / (sizes[path] + FILE), str(path)))
         out.append(best)
         have |= found[best]
         budget -= sizes[best]
