@@ -9,7 +9,8 @@ FEATURES := tacit-cli/postgres,tacit-cli/s3,tacit-cli/adbc,tacit-py/postgres,tac
 # The crates with heavy tests, which are linted too.
 LONG := $(shell grep -l '^long-tests' crates/*/Cargo.toml | sed 's|crates/\(.*\)/Cargo.toml|\1/long-tests|' | paste -sd,)
 
-.PHONY: all demo dist audit test test-long bench constant-time miri asan undefined work work-update embedded lint docs book venv clean
+.PHONY: all demo dist audit test test-long bench constant-time fuzz miri asan undefined work work-update embedded lint docs book \
+  venv clean
 
 all:
 	$(CARGO) build --release
@@ -67,6 +68,12 @@ work:
 
 work-update:
 	$(PYTHON) tools/valgrind/run.py work --update
+
+# Fuzzing by libFuzzer, on a nightly compiler: every target for SECONDS, so many at once as there are cores; what
+# came of it is in fuzz/out. tools/fuzz.sh TARGET SECONDS fuzzes one.
+SECONDS ?= 60
+fuzz:
+	tools/fuzz.sh all $(SECONDS)
 
 # ROTed without the standard library for ARM: says of each target whether it builds or its toolchain is missing.
 embedded:

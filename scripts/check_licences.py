@@ -3,7 +3,8 @@
 
     scripts/check_licences.py [--fresh]
 
---fresh  asks the registry anew what was withdrawn; without it, what cargo last heard of the registry counts
+--fresh  asks the registry anew what was withdrawn, and looks at the fuzzer's own crates too (`fuzz/`); without it,
+         what cargo last heard of the registry counts
 
 A licence must be one of `ALLOWED`, or offer one (`OR`, or the older `/`); all parts of an `AND` must be; a crate of
 `BY_NAME` may have another. A crate comes from the registry or lies in the workspace. A yanked release is a fault.
@@ -25,7 +26,10 @@ ALLOWED = {
     "CC0-1.0", "ISC", "MIT", "MIT-0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
 # Crates under another licence, each with the reason in docs/dependencies.md.
-BY_NAME = {"libbz2-rs-sys": "bzip2-1.0.6", "webpki-root-certs": "CDLA-Permissive-2.0"}
+BY_NAME = {
+    "libbz2-rs-sys": "bzip2-1.0.6", "libfuzzer-sys": "(MIT OR Apache-2.0) AND NCSA",
+    "webpki-root-certs": "CDLA-Permissive-2.0",
+}  # fmt: skip
 
 
 def admits(licence):
@@ -119,7 +123,11 @@ def main():
     if "--fresh" in sys.argv[1:]:
         subprocess.run([cargo, "update", "--dry-run", "--quiet"], cwd=ROOT, check=True)
     command = [cargo, "metadata", "--format-version", "1", "--locked", "--all-features"]
-    packages = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)["packages"]
+    folders = [ROOT, ROOT / "fuzz"] if "--fresh" in sys.argv[1:] else [ROOT]
+    packages = []
+    for folder in folders:
+        done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE)
+        packages += json.loads(done.stdout)["packages"]
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     found = faults(packages, sorted(home.glob("registry/index/*/.cache")))
     for what, lines in found.items():

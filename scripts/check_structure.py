@@ -36,7 +36,7 @@ FLOORS = [
     ["tacit-psi"],
     ["tacit"],
     ["tacit-console", "tacit-serve"],
-    ["tacit-bench"],
+    ["tacit-bench", "tacit-fuzz"],
     ["tacit-cli", "tacit-py"],
 ]
 

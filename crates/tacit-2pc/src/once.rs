@@ -88,6 +88,16 @@ fn parse<H: About>(bytes: &[u8; HEADER]) -> Result<(H, u64, [u8; 32])> {
     parsed.ok_or_else(|| FileError::Damaged { what: "header" }.into())
 }
 
+/// The header with this body is written as it was read, in all that it says.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn fuzzed<H: About>(body: &[u8; BODY]) {
+    let Ok((header, length, check)) = parse::<H>(&with_digest(body)) else { return };
+    let written = with_digest(&header.body(length, &check));
+    let again = parse::<H>(&written).map(|(header, length, check)| header.body(length, &check));
+    assert!(again.is_ok_and(|again| with_digest(&again) == written), "a header is read otherwise than written");
+    assert!(header.context() != [0; 32]);
+}
+
 /// A file that is being written.
 pub(crate) struct Saving<'o, W, H> {
     pub(crate) stream: SealedWriter<&'o mut W>,

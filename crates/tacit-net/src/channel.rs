@@ -546,6 +546,8 @@ impl Channel {
     pub fn recv_sized(&mut self, max: usize) -> Result<Vec<u8>> {
         let announced = self.recv_u64()?;
         if announced > max as u64 {
+            // What follows is in the middle of a message.
+            self.broken = true;
             return Err(Error::Oversized { announced, allowed: max as u64 });
         }
         let mut out = Vec::new();

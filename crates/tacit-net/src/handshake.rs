@@ -33,7 +33,7 @@ const MAX_NAME: usize = 64;
 /// Most parameters, the sum of all that a job has.
 const MAX_PARAMETERS: usize = 64;
 const TAG: usize = 32;
-const OPENING: u8 = 0;
+pub(crate) const OPENING: u8 = 0;
 const JOINING: u8 = 1;
 
 /// What a connection is for.
@@ -106,7 +106,7 @@ impl Agreement {
         self.encode(RELEASE, &[0; 32]).map(|_| ())
     }
 
-    fn encode(&self, release: &str, nonce: &[u8; 32]) -> Result<Vec<u8>> {
+    pub(crate) fn encode(&self, release: &str, nonce: &[u8; 32]) -> Result<Vec<u8>> {
         let mut out = preamble(release, OPENING);
         out.extend_from_slice(nonce);
         for text in [&self.protocol, &self.role, &self.peer_role] {
@@ -131,7 +131,7 @@ impl Agreement {
         Ok(out)
     }
 
-    fn decode(mut rest: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(mut rest: &[u8]) -> Result<Self> {
         let _nonce = cut(&mut rest, 32)?;
         let mut agreement = Agreement::new(text(&mut rest)?, text(&mut rest)?, text(&mut rest)?);
         while !rest.is_empty() {
@@ -150,7 +150,7 @@ impl Agreement {
 
     /// The differences between this party's terms and the peer's: the jobs, else the parameters, else the
     /// roles.
-    fn check(&self, theirs: &Agreement) -> Result<()> {
+    pub(crate) fn check(&self, theirs: &Agreement) -> Result<()> {
         if self.protocol != theirs.protocol {
             let job = Difference::new(Difference::JOB, Some(&self.protocol), Some(&theirs.protocol));
             let role = Difference::new(Difference::ROLE, Some(&self.role), Some(&theirs.role));
@@ -180,7 +180,7 @@ impl Agreement {
 
 /// What every hello begins with. Magic and wire version stand first in all releases, the name of the release
 /// next from wire version 2 on, so that any two of them can say what they are.
-fn preamble(release: &str, kind: u8) -> Vec<u8> {
+pub(crate) fn preamble(release: &str, kind: u8) -> Vec<u8> {
     let name = release.as_bytes();
     [MAGIC.as_slice(), &WIRE_VERSION.to_le_bytes(), &[name.len() as u8], name, &[kind]].concat()
 }

@@ -495,6 +495,29 @@ impl Seal<'_> {
     }
 }
 
+/// What is said under a code: as it comes, which nobody has sealed, and sealed by somebody who has the code.
+/// Returns whose key came out of the second.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn fuzzed(bytes: &[u8]) -> Option<Introduced> {
+    let seal = Seal { shared: &[9; 32], transcript: b"what was said" };
+    assert!(matches!(seal.open(bytes, true), Err(Error::WrongCode)), "what nobody sealed is opened");
+    let mut message = bytes.to_vec();
+    let nonce = Nonce::assume_unique_for_key([0; 12]);
+    let key = seal.key(true).expect("a key of 32 bytes");
+    key.seal_in_place_append_tag(nonce, Aad::from(seal.transcript), &mut message).expect("a short message");
+    seal.open(&message, true).ok()
+}
+
+/// What somebody says who is honest, before it is sealed.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn said(identity: &Identity, comment: &str) -> Result<Vec<u8>> {
+    let seal = Seal { shared: &[9; 32], transcript: b"what was said" };
+    let mut sealed = seal.close(identity, comment, true)?;
+    let nonce = Nonce::assume_unique_for_key([0; 12]);
+    let opened = seal.key(true)?.open_in_place(nonce, Aad::from(seal.transcript), &mut sealed);
+    opened.map(|plain| plain.to_vec()).map_err(|_| Error::WrongCode)
+}
+
 fn send(stream: &mut TcpStream, bytes: &[u8], end: Instant) -> Result<()> {
     stream.set_write_timeout(Some(left(end).max(Duration::from_millis(1))))?;
     stream.write_all(bytes).map_err(|error| Error::socket(error, "while keys were exchanged"))

@@ -23,6 +23,9 @@ mod channel;
 pub mod crowd;
 pub mod emulate;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 pub mod invite;
 pub mod keys;

@@ -267,6 +267,23 @@ impl Route {
         }
     }
 
+    /// Waits for the other side at a relay that says what is on the `stream`.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn fuzzed(identity: &crate::Identity, stream: &mut TcpStream) -> Result<Party> {
+        let route = Route {
+            address: "relay.example:7700".to_owned(),
+            targets: Arc::default(),
+            proxy: None,
+            tls: Tls::pinned(identity, identity.public())?,
+            key: identity.public(),
+            wanted: Vec::new(),
+            cancel: Cancel::default(),
+        };
+        route.wait(stream, &|| false, &mut || ()).map_err(|failure| match failure {
+            Failure::Later(error) | Failure::Never(error) => error,
+        })
+    }
+
     fn dial(&self, end: Instant) -> std::result::Result<TcpStream, Failure> {
         let mut reason = "the name has no address".to_owned();
         let targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner).clone();

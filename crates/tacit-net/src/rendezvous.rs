@@ -292,6 +292,14 @@ impl Relay {
     }
 }
 
+/// Whether the caller on the `stream` is one that a relay would let in.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn fuzzed(stream: TcpStream) -> bool {
+    let (bounds, state, cancel) = (Bounds::default(), Mutex::default(), Cancel::default());
+    let house = House { bounds, served: None, state, cancel, tell: Box::new(|_| ()) };
+    house.greet(stream, IpAddr::from([127, 0, 0, 1])).is_ok()
+}
+
 /// Receives one connection on a thread of its own.
 fn receive(house: &Arc<House>, stream: TcpStream, from: IpAddr) {
     let number = match house.admit(&stream, from) {

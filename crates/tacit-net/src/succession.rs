@@ -71,7 +71,7 @@ impl PublicKeys {
         }
     }
 
-    fn parse(text: &str) -> std::result::Result<Self, &'static str> {
+    pub(crate) fn parse(text: &str) -> std::result::Result<Self, &'static str> {
         const DAMAGED: &str = "a line on a key's successor is damaged; ask for the file again";
         let mut lines = text.lines();
         let first = PublicKey::parse(lines.next().unwrap_or_default())?;

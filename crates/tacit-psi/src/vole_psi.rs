@@ -60,6 +60,9 @@
 //! is not, as Δ is never zero, so that Ho's inputs differ as the elements do.
 
 pub mod circuit;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hashing;
 mod kept;
 mod layout;

@@ -95,7 +95,7 @@ impl Answer {
 }
 
 /// What a question's head says.
-enum Head {
+pub(crate) enum Head {
     /// `GET`, or `HEAD` where `body` is false.
     Ask { question: Question, body: bool },
     /// Another method.
@@ -104,7 +104,7 @@ enum Head {
     None,
 }
 
-fn read_head(head: &[u8]) -> Head {
+pub(crate) fn read_head(head: &[u8]) -> Head {
     let Ok(text) = std::str::from_utf8(head) else { return Head::None };
     let mut lines = text.split("\r\n");
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();

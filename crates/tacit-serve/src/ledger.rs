@@ -111,7 +111,7 @@ const CHAIN: &str = "tacit 1 ledger chain";
 /// A file that is smaller is not worth being written anew.
 const ROOM: u64 = 1 << 18;
 
-fn chained(before: &[u8; 32], entry: &str) -> [u8; 32] {
+pub(crate) fn chained(before: &[u8; 32], entry: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(CHAIN);
     hasher.update(before);
     hasher.update(entry.as_bytes());
@@ -163,7 +163,7 @@ impl Ledger {
         }
     }
 
-    fn read(&mut self, path: &Path, number: usize, line: &str) -> Result<()> {
+    pub(crate) fn read(&mut self, path: &Path, number: usize, line: &str) -> Result<()> {
         let entry = line.split_once(' ').and_then(|(hash, entry)| {
             let chain = chained(&self.chain, entry);
             let entry = (json::from_hex(hash) == Some(chain)).then(|| serde_json::from_str(entry).ok());

@@ -18,6 +18,9 @@ pub mod clock;
 mod dashboard;
 mod file;
 mod follow;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod http;
 pub mod json;
 pub mod ledger;

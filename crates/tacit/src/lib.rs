@@ -119,6 +119,9 @@ pub mod lang {
 
 /// Connections to the other party.
 pub mod net {
+    #[cfg(feature = "fuzzing")]
+    #[doc(hidden)]
+    pub use tacit_net::fuzzing;
     pub use tacit_net::{
         Agreement, Cancel, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
         Observer, Options, Party, Protection, PublicKey, PublicKeys, Reception, Recording, Result, SIGNATURE,

@@ -208,6 +208,15 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     }
 }
 
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+impl Header {
+    /// The header of a file with this body: written as it was read.
+    pub fn fuzzed(body: &[u8; BODY]) {
+        once::fuzzed::<Self>(body);
+    }
+}
+
 /// A piece, open in this process alone, that serves once.
 pub struct Stored(Once<Header>);
 

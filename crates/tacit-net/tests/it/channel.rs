@@ -301,6 +301,15 @@ fn announced_lengths_are_bounded() {
         |channel| channel.send_sized(&[7; 100]).and_then(|()| channel.flush()),
     );
     assert!(matches!(error, Error::Oversized { announced: 100, allowed: 99 }));
+    // What was announced and refused is not read as the next messages.
+    let (next, _) = memory::run(
+        |channel| {
+            channel.recv_sized(99).unwrap_err();
+            channel.recv_u64().unwrap_err()
+        },
+        |channel| channel.send_sized(&[7; 100]).and_then(|()| channel.flush()),
+    );
+    assert!(matches!(next, Error::Broken), "{next}");
     // An announcement alone makes nothing grow: the peer ends before it pays.
     let (error, ()) = memory::run(
         |channel| channel.recv_sized(usize::MAX).unwrap_err(),

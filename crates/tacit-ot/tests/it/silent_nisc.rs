@@ -65,6 +65,26 @@ fn two_senders_answer_one_key_by_files() {
 }
 
 #[test]
+fn a_key_is_read_as_it_was_written_or_refused() {
+    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
+    let (sender, _) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(2)).unwrap();
+    for (at, change) in (0..ReceiverKey::LEN).flat_map(|at| [(at, 1), (at, 0x80)]) {
+        let mut bytes = receiver.to_bytes().to_vec();
+        bytes[at] ^= change;
+        if let Ok(key) = ReceiverKey::from_bytes(&bytes, CONTEXT) {
+            assert_eq!(*key.to_bytes(), bytes, "byte {at}");
+        }
+    }
+    for (at, change) in (0..SenderKey::LEN).flat_map(|at| [(at, 1), (at, 0x80)]) {
+        let mut bytes = sender.to_bytes().to_vec();
+        bytes[at] ^= change;
+        if let Ok(key) = SenderKey::from_bytes(&bytes) {
+            assert_eq!(*key.to_bytes(), bytes, "byte {at}");
+        }
+    }
+}
+
+#[test]
 fn two_messages_over_a_channel() {
     let codes = [Code::Linear, Code::QuasiCyclic];
     for (code, security) in

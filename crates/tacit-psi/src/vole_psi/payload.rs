@@ -558,7 +558,7 @@ fn accept(
     }
 }
 
-fn encode_request(columns: &[&str]) -> Result<Vec<u8>> {
+pub(super) fn encode_request(columns: &[&str]) -> Result<Vec<u8>> {
     if columns.is_empty() {
         return Err(Error::Usage("no column is asked for: name one, or ask for rows"));
     }
@@ -582,7 +582,7 @@ fn malformed<T>(what: &'static str) -> Result<T> {
 }
 
 /// The names in a request.
-fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
+pub(super) fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
     let mut names = Vec::new();
     while !request.is_empty() {
         let name = request.split_first_chunk::<2>().and_then(|(length, rest)| {

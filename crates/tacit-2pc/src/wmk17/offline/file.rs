@@ -132,6 +132,15 @@ fn damaged(what: &'static str) -> Error {
     FileError::Damaged { what }.into()
 }
 
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+impl Header {
+    /// The header of a file with this body: written as it was read.
+    pub fn fuzzed(body: &[u8; BODY]) {
+        once::fuzzed::<Self>(body);
+    }
+}
+
 // -----------------------------------------------------------------------------------------------------------
 
 /// A state as it is written.

@@ -426,8 +426,9 @@ impl ReceiverKey {
             return Err(Error::Usage { protocol: NAME, what });
         }
         let (header, body) = Header::read(bytes, Kind::ReceiverKey)?;
-        let cut = body.split_first_chunk().and_then(|(owner, seed)| Some((owner, seed.try_into().ok()?)));
-        let Some((owner, seed)) = cut else { return Err(malformed("the key's length is wrong")) };
+        let body = body.split_first_chunk().filter(|_| header.id == [0; 32]);
+        let cut = body.and_then(|(owner, seed)| Some((owner, seed.try_into().ok()?)));
+        let Some((owner, seed)) = cut else { return Err(malformed("the key was cut or changed")) };
         Ok(Self::with(header.params, party_of(owner)?, Block::from_bytes(seed), context))
     }
 

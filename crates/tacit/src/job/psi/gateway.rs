@@ -29,6 +29,9 @@
 //! which [`Bucketed::tested`](super::Bucketed::tested) counts.
 
 mod client;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod given;
 mod job;
 mod local;

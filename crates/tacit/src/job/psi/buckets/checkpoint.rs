@@ -386,3 +386,30 @@ impl Kept<'_> {
         self.sealed().read(name, self.context(name))
     }
 }
+
+/// Reads plan, progress and the result of the first bucket, sealed in an empty `folder` by somebody who can seal,
+/// and then a plan that nobody sealed.
+#[cfg(feature = "fuzzing")]
+pub(in crate::job::psi) fn fuzzed(folder: &Path, key: &FileKey, files: [&[u8]; 3]) {
+    let resume = Resume { folder, key, peer: "alice" };
+    let (job, input) = ([1; 32], [2; 32]);
+    let written = || -> Result<()> {
+        let lock = hold(folder, IN_USE)?;
+        let of = [job, *blake3::hash(resume.peer.as_bytes()).as_bytes(), input];
+        let kept = Kept { folder, key, of, _lock: lock };
+        let prg = &mut Prg::from_seed(tacit_crypto::Block::new(7));
+        let plan = [of.as_flattened(), files[0]].concat();
+        kept.write(PLAN, &plan, prg)?;
+        kept.write(PROGRESS, files[1], prg)?;
+        kept.write(&format!("{OF_BUCKET}{:06}", 0), files[2], prg)
+    };
+    if written().is_err() {
+        return;
+    }
+    if let Ok(checkpoint) = Checkpoint::load(&resume, job, input) {
+        let buckets = checkpoint.plan.as_ref().map_or(0, |plan| plan.buckets as usize);
+        assert_eq!((checkpoint.begun.len(), checkpoint.done.len()), (buckets, buckets));
+    }
+    let _ = std::fs::write(folder.join(PLAN), files[0]);
+    assert!(Checkpoint::load(&resume, job, input).is_err(), "a plan opens that nobody sealed");
+}

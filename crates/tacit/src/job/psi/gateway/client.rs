@@ -196,7 +196,7 @@ impl Planned {
     /// As [`to_bytes`](Self::to_bytes) made it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader(bytes);
-        Ok(Planned {
+        let planned = Planned {
             label: from.text()?,
             base: from.text()?,
             own: from.number()?,
@@ -217,7 +217,12 @@ impl Planned {
             asked: from.texts()?,
             bounds: [from.number()?, from.number()?],
             given: Given::read(&mut from)?,
-        })
+        };
+        let fits = |places: u64| places <= MAX_ELEMENTS as u64;
+        match (1..=MAX_BUCKETS).contains(&planned.buckets) && planned.places().into_iter().all(fits) {
+            true => Ok(planned),
+            false => Err(odd()),
+        }
     }
 
     /// How keys go into this job's buckets.

@@ -18,7 +18,7 @@ use tacit_crypto::Prg;
 use tacit_store::sealed::{FileKey, Purpose};
 use zeroize::Zeroizing;
 
-static FORM: Form = Form {
+pub(super) static FORM: Form = Form {
     magic: *b"tacit gateway 3\n",
     purpose: Purpose {
         sealing: "tacit 1 psi gateway: sealing",
@@ -26,8 +26,8 @@ static FORM: Form = Form {
         check: "tacit 1 psi gateway: check",
     },
 };
-const PLAN: &str = "plan";
-const PROGRESS: &str = "progress";
+pub(super) const PLAN: &str = "plan";
+pub(super) const PROGRESS: &str = "progress";
 const TOSSES: &str = "tosses";
 
 /// One bucket.
@@ -281,7 +281,7 @@ impl ResultFile {
     }
 }
 
-fn context(name: &str, run: &[u8; 32]) -> [u8; 32] {
+pub(super) fn context(name: &str, run: &[u8; 32]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(name.as_bytes()).update(run);
     *hasher.finalize().as_bytes()

@@ -19,7 +19,7 @@ const MAGIC: [u8; 16] = *b"tacit gateway 03";
 /// Longest request.
 const MOST: usize = 1 << 22;
 /// Bytes of a [`Head`].
-const LENGTH_OF_HEAD: usize = 2 + MAX_LABEL + 8 + 32;
+pub(super) const LENGTH_OF_HEAD: usize = 2 + MAX_LABEL + 8 + 32;
 /// Longest result of a bucket, and so longest reply: columns of matching rows make it long.
 const MOST_OF_RESULT: usize = 1 << 30;
 /// Bytes of a result that are taken at a time.
@@ -243,7 +243,7 @@ impl Request {
         }
     }
 
-    fn write(&self, out: &mut Writer) {
+    pub(super) fn write(&self, out: &mut Writer) {
         match self {
             Request::Open { label, terms } => {
                 out.number(0);
@@ -280,7 +280,7 @@ impl Request {
         }
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self> {
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
         let kind = from.number()?;
         let label = from.text()?;
         if label.is_empty() || label.len() > MAX_LABEL {
@@ -305,7 +305,7 @@ impl Request {
 }
 
 impl Reply {
-    fn write(&self, out: &mut Writer) {
+    pub(super) fn write(&self, out: &mut Writer) {
         match self {
             Reply::Plan { name, key, own, peer, buckets, first } => {
                 out.number(0);
@@ -341,7 +341,7 @@ impl Reply {
         }
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self> {
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
         Ok(match from.number()? {
             0 => Reply::Plan {
                 name: from.array()?,
@@ -426,17 +426,17 @@ pub(super) struct Asked {
 }
 
 /// What is known of a request before any of it is received.
-struct Head {
+pub(super) struct Head {
     /// Whether it opens a job, for which the token for all jobs is shown.
-    opens: bool,
-    label: String,
-    length: u64,
+    pub opens: bool,
+    pub label: String,
+    pub length: u64,
     /// The caller's.
-    nonce: [u8; 32],
+    pub nonce: [u8; 32],
 }
 
 impl Head {
-    fn bytes(&self) -> Result<[u8; LENGTH_OF_HEAD]> {
+    pub(super) fn bytes(&self) -> Result<[u8; LENGTH_OF_HEAD]> {
         let label = self.label.as_bytes();
         if label.is_empty() || label.len() > MAX_LABEL {
             return Err(no_label());
@@ -450,7 +450,7 @@ impl Head {
     }
 
     /// Of bytes that nobody vouches for yet.
-    fn read(bytes: &[u8; LENGTH_OF_HEAD]) -> Result<Self> {
+    pub(super) fn read(bytes: &[u8; LENGTH_OF_HEAD]) -> Result<Self> {
         let mut from = Reader(bytes);
         let [opens, length] = *from.cut(2)? else { return Err(unknown()) };
         let label = from.cut(MAX_LABEL)?.get(..length.into()).ok_or_else(unknown)?;
@@ -551,7 +551,7 @@ pub(super) enum Event {
     Complete,
 }
 
-const EVENT: usize = 6;
+pub(super) const EVENT: usize = 6;
 /// The most events of a message.
 const MOST_EVENTS: usize = 1 << 14;
 
@@ -569,7 +569,7 @@ pub(super) fn exchange(channel: &mut Channel, events: &[Event]) -> Result<Vec<Ev
     }
 }
 
-fn encode(event: Event) -> [u8; EVENT] {
+pub(super) fn encode(event: Event) -> [u8; EVENT] {
     let (kind, number, attempt) = match event {
         Event::Offer(number) => (1, number, 0),
         Event::Withdraw(number) => (2, number, 0),
@@ -583,7 +583,7 @@ fn encode(event: Event) -> [u8; EVENT] {
     [kind, a, b, c, d, attempt]
 }
 
-fn decode(bytes: &[u8; EVENT]) -> Option<Event> {
+pub(super) fn decode(bytes: &[u8; EVENT]) -> Option<Event> {
     let [kind, a, b, c, d, attempt] = *bytes;
     let number = u32::from_le_bytes([a, b, c, d]);
     Some(match kind {
