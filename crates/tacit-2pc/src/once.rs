@@ -94,7 +94,10 @@ pub(crate) fn fuzzed<H: About>(body: &[u8; BODY]) {
     let Ok((header, length, check)) = parse::<H>(&with_digest(body)) else { return };
     let written = with_digest(&header.body(length, &check));
     let again = parse::<H>(&written).map(|(header, length, check)| header.body(length, &check));
-    assert!(again.is_ok_and(|again| with_digest(&again) == written), "a header is read otherwise than written");
+    assert!(
+        again.is_ok_and(|again| with_digest(&again) == written),
+        "a header is read otherwise than written"
+    );
     assert!(header.context() != [0; 32]);
 }
 

@@ -97,7 +97,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     );
     let charge = r#"{"run":"01","time":1700000000,"job":"rows","source":"t","input":"t.csv","peer":"bob","fingerprint":"aa-bb","rows":100,"aggregate":false}"#;
     let entries = [
-        format!(r#"{{"same":["peer bob","key aa-bb"]}}"#),
+        r#"{"same":["peer bob","key aa-bb"]}"#.to_owned(),
         format!(r#"{{"offer":{charge}}}"#),
         format!(r#"{{"charge":{charge}}}"#),
         format!(r#"{{"returned":{charge}}}"#),

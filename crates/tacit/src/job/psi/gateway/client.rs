@@ -1,9 +1,9 @@
 //! What a party's cluster calls: the driver opens a job, tasks throw keys into buckets and run them.
 
 use super::super::buckets::table::{Digests, Element, bucket, pad, real, thrower};
-use super::super::buckets::{Bucketed, OVERFLOW_BITS, capacity::capacity, in_all, runs_log2};
+use super::super::buckets::{Bucketed, MAX_BUCKETS, OVERFLOW_BITS, capacity::capacity, in_all, runs_log2};
 use super::super::reveal::side;
-use super::super::{Gift, Job, Learns, Outcome, Protocol, Reveal};
+use super::super::{Gift, Job, Learns, MAX_ELEMENTS, Outcome, Protocol, Reveal};
 use super::given::{self, Gathered, Given, Ran};
 use super::words::{Reader, Reply, Request, Terms, Token, Writer, ask, unknown_token};
 use crate::{Blame, Error, Result, Security, security_name};
@@ -221,7 +221,7 @@ impl Planned {
         let fits = |places: u64| places <= MAX_ELEMENTS as u64;
         match (1..=MAX_BUCKETS).contains(&planned.buckets) && planned.places().into_iter().all(fits) {
             true => Ok(planned),
-            false => Err(odd()),
+            false => Err(Error::Input("the plan has sizes that no job has".to_owned())),
         }
     }
 
