@@ -259,12 +259,15 @@ runs_a_day = 99
 """
 
 
+REQUEST = ["request", "match", *CONNECT, *TABLE, "--yes", "--overwrite", "--output", "both.csv"]
+
+
 class Service(Operation):
     """A service and one request; `where` is the side whose disk fails."""
 
     def __init__(self, name, where):
         outputs = ["both.csv"] if where == "client" else []
-        super().__init__(name, None, outputs, None, keys, None, self.ask_again, self.records)
+        super().__init__(name, None, outputs, None, keys, None, lambda case, _: self.perform(case), self.records)
         self.sides = ("w", "p") if where == "service" else ("p", "w")
 
     def perform(self, case, faulty=False):
@@ -278,8 +281,7 @@ class Service(Operation):
             time.sleep(0.01)
         asked = Said(None, "", "")
         if serving.poll() is None:
-            request = ["request", "match", "--connect", "ADDRESS", *WHO, *TABLE, "--yes", "--overwrite", "--output", "both.csv", *PEER]
-            asked = case.run(request, client, faulty and client == "w")
+            asked = case.run(REQUEST, client, faulty and client == "w")
             serving.send_signal(signal.SIGTERM)
         try:
             _, err = serving.communicate(timeout=20)
@@ -292,25 +294,26 @@ class Service(Operation):
             return served
         return asked
 
-    def ask_again(self, case, _):
-        """A service and its client go on with what is there."""
-        return self.perform(case)
-
     def records(self, case, said):
         """From files alone: no result without its record and its charge; records that verify, and agree."""
         service, client = (case.folder / side for side in self.sides)
-        runs = {chain: runs_of(folder) for chain, folder in (("s", service / "state/records"), ("c", client / "bob.records"))}
-        runs["c"] = runs_of(client / "own.records")
+        served, asked = runs_of(service / "state/records"), runs_of(client / "own.records")
         charged = charges(service / "state/ledger")
-        has_result = (client / "both.csv").exists()
-        done = [run for run, outcome in runs["c"].items() if outcome != "not begun"]
-        if has_result and not done:
+        begun = [run for run, outcome in asked.items() if outcome != "not begun"]
+        if (client / "both.csv").exists() and not begun:
             yield "a result without its record"
-        for run in done:
-            if run not in charged and has_result:
+        for run in begun:
+            # Of several runs, those that broke off gave no result.
+            is_done = len(begun) == 1 or asked[run] in ("complete", "not signed by the service")
+            if is_done and (client / "both.csv").exists() and run not in charged:
                 yield f"run {run} is not charged"
-            if run not in runs["s"]:
+            if run not in served:
                 yield f"the service has no record of run {run}"
+        if said.code == 0 and served and not list(case.folder.glob("*/**/pending/*.json")):
+            against = ["--against", str(client / "own.records"), "--against-key", "other.pub"]
+            verified = case.run(["audit", "verify", "state/records", "--key", "own.pub", *against], service.name)
+            if verified.code:
+                yield f"records: {verified.err.strip()}"
 
 
 def runs_of(folder):

@@ -12,7 +12,7 @@ use tacit_serve::terms::Side;
 type Runs = BTreeMap<String, Value>;
 
 /// A service and an asker go on with what is there, and then all of it must hold.
-pub fn check(town: &Town<'_>) {
+pub(crate) fn check(town: &Town<'_>) {
     let asked: Vec<Runs> = town.askers.iter().map(asker_goes_on).collect();
     for (number, service) in town.services.iter().enumerate() {
         let ledger = lines(&service.state().join("ledger"));
@@ -58,8 +58,10 @@ fn runs(folder: &Path) -> Runs {
     let lines = std::fs::read_to_string(chain).unwrap();
     let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let count = records.len();
-    let runs: Runs =
-        records.into_iter().map(|record| (record["common"]["run"].as_str().unwrap().to_owned(), record)).collect();
+    let runs: Runs = records
+        .into_iter()
+        .map(|record| (record["common"]["run"].as_str().unwrap().to_owned(), record))
+        .collect();
     assert_eq!(runs.len(), count, "a run is recorded twice");
     runs
 }
@@ -82,17 +84,26 @@ fn charged(ledger: &[Value], asker: &Asker, service: usize) {
         assert!(of_run(ledger, "offer", &seen.run).is_some(), "the offer of run {} is not counted", seen.run);
         let Some(rows) = seen.rows else { continue };
         let charge = of_run(ledger, "charge", &seen.run);
-        let charged = charge.unwrap_or_else(|| panic!("run {} is not charged", seen.run))["rows"].as_u64().unwrap();
+        let charged =
+            charge.unwrap_or_else(|| panic!("run {} is not charged", seen.run))["rows"].as_u64().unwrap();
         assert!(rows <= charged, "run {} gave {rows} rows and is charged with {charged}", seen.run);
-        assert!(of_run(ledger, "returned", &seen.run).is_none(), "the charge of run {} was taken back", seen.run);
+        assert!(
+            of_run(ledger, "returned", &seen.run).is_none(),
+            "the charge of run {} was taken back",
+            seen.run
+        );
     }
 }
 
 /// Charges that stay are within the most that any policy allowed.
 fn within_budgets(ledger: &[Value], service: &Service, peer: &str) {
     let stays = |charge: &&Value| of_run(ledger, "returned", charge["run"].as_str().unwrap()).is_none();
-    let charges: Vec<&Value> =
-        ledger.iter().map(|entry| &entry["charge"]).filter(|charge| charge["peer"] == peer).filter(stays).collect();
+    let charges: Vec<&Value> = ledger
+        .iter()
+        .map(|entry| &entry["charge"])
+        .filter(|charge| charge["peer"] == peer)
+        .filter(stays)
+        .collect();
     let rows: u64 = charges.iter().map(|charge| charge["rows"].as_u64().unwrap()).sum();
     assert!(rows <= service.most.0, "{rows} rows are charged, of {:?}", service.most);
     let mut days: BTreeMap<(u64, &str), u64> = BTreeMap::new();

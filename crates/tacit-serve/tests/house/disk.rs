@@ -8,28 +8,34 @@ use std::process::Command;
 /// Says that the library is loaded.
 const HERE: &str = "TACIT_DISK";
 
-pub fn is_here() -> bool {
+pub(crate) fn is_here() -> bool {
     std::env::var_os(HERE).is_some()
 }
 
 /// Starts this test in a process of its own, with the library loaded.
-pub fn start_anew(test: &str) {
+pub(crate) fn start_anew(test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("disk.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/disk/disk.c");
-    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(source).output();
+    let compiled =
+        Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(source).output();
     if !compiled.is_ok_and(|run| run.status.success()) || !cfg!(target_os = "linux") {
         println!("left out: the disk that fails needs Linux and a C compiler");
         return;
     }
     let mut again = Command::new(std::env::current_exe().unwrap());
-    let run = again.args(["--exact", test, "--nocapture"]).env("LD_PRELOAD", &library).env(HERE, "1").status().unwrap();
+    let run = again
+        .args(["--exact", test, "--nocapture"])
+        .env("LD_PRELOAD", &library)
+        .env(HERE, "1")
+        .status()
+        .unwrap();
     assert!(run.success(), "{run}");
 }
 
 /// What comes of a call.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// It fails, and at a sync what was not synced is gone.
     Eio,
     /// The same, at syncs alone.
@@ -44,20 +50,20 @@ pub enum Kind {
 
 /// A fault at the `n`th call, from 1, on files with `part` in their path.
 #[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    pub kind: Kind,
-    pub part: &'static str,
-    pub n: u64,
+pub(crate) struct Fault {
+    pub(crate) kind: Kind,
+    pub(crate) part: &'static str,
+    pub(crate) n: u64,
 }
 
 /// A folder whose disk can fail.
-pub struct Machine {
-    pub folder: PathBuf,
+pub(crate) struct Machine {
+    pub(crate) folder: PathBuf,
 }
 
 impl Machine {
     /// The machine of a folder that is there; what is in it counts as synced.
-    pub fn watch(folder: PathBuf) -> Self {
+    pub(crate) fn watch(folder: PathBuf) -> Self {
         let machine = Machine { folder };
         machine.mend();
         machine
@@ -72,22 +78,22 @@ impl Machine {
         }
     }
 
-    pub fn plan(&self, fault: Fault) {
+    pub(crate) fn plan(&self, fault: Fault) {
         let kind = format!("{:?}", fault.kind).to_lowercase();
         self.tell(&format!("plan:{kind}:{}:{}", fault.part, fault.n));
     }
 
     /// What comes from now on works.
-    pub fn mend(&self) {
+    pub(crate) fn mend(&self) {
         self.tell("plan:none::0");
     }
 
     /// The power is cut: what was not synced is lost, or some of it. Nothing may use the folder meanwhile.
-    pub fn cut(&self, seed: u64) {
+    pub(crate) fn cut(&self, seed: u64) {
         self.tell(&format!("cut:{}", seed >> 1));
     }
 
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.tell("fired")
     }
 }

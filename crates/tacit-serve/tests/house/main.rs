@@ -21,10 +21,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Seeds of `make test`, and of the long tests.
-const USUAL: Range<u64> = 0..200;
+const USUAL: Range<u64> = 0..60;
 const LONG: Range<u64> = 0..100_000;
 /// They wait more than they compute.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 12;
 /// No seed takes longer, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -46,7 +46,8 @@ fn one_seed_replays_the_house() {
     let begin = Instant::now();
     std::thread::scope(|scope| {
         let work = || {
-            while let Some(seed) = Some(next.fetch_add(1, Ordering::SeqCst)).filter(|seed| *seed < seeds.end) {
+            while let Some(seed) = Some(next.fetch_add(1, Ordering::SeqCst)).filter(|seed| *seed < seeds.end)
+            {
                 running.lock().unwrap().push((seed, Instant::now()));
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| town::run(seed, &kept))) {
                     let words = panic.downcast_ref::<String>().map(String::as_str);
@@ -61,7 +62,9 @@ fn one_seed_replays_the_house() {
         scope.spawn(|| {
             while !over.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(50));
-                if let Some((seed, _)) = running.lock().unwrap().iter().find(|(_, start)| start.elapsed() > PATIENCE) {
+                if let Some((seed, _)) =
+                    running.lock().unwrap().iter().find(|(_, start)| start.elapsed() > PATIENCE)
+                {
                     println!("seed {seed} does not end\n  {:?}", schedule::schedule(*seed));
                     std::process::abort();
                 }

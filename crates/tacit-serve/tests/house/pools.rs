@@ -18,33 +18,51 @@ fn key(side: usize) -> PoolKey {
 }
 
 /// Both halves of a new pool, as bytes.
-pub fn make() -> [Vec<u8>; 2] {
+pub(crate) fn make() -> [Vec<u8>; 2] {
     let base = tacit_ot::base::default();
     let (one, two) = memory::run(
         |channel| -> Result<Vec<u8>> {
             let (mut prg, mut out) = (Prg::from_os(), std::io::Cursor::new(Vec::new()));
             let mut kos = KosSender::setup(channel, &*base, &mut prg)?;
-            make_sender(channel, &mut prg, &mut kos, Security::Malicious, COUNT, &key(0), &mut out, &mut |_| ())?;
+            make_sender(
+                channel,
+                &mut prg,
+                &mut kos,
+                Security::Malicious,
+                COUNT,
+                &key(0),
+                &mut out,
+                &mut |_| (),
+            )?;
             Ok(out.into_inner())
         },
         |channel| -> Result<Vec<u8>> {
             let (mut prg, mut out) = (Prg::from_os(), std::io::Cursor::new(Vec::new()));
             let mut kos = KosReceiver::setup(channel, &*base, &mut prg)?;
-            make_receiver(channel, &mut prg, &mut kos, Security::Malicious, COUNT, &key(1), &mut out, &mut |_| ())?;
+            make_receiver(
+                channel,
+                &mut prg,
+                &mut kos,
+                Security::Malicious,
+                COUNT,
+                &key(1),
+                &mut out,
+                &mut |_| (),
+            )?;
             Ok(out.into_inner())
         },
     );
     [one.unwrap(), two.unwrap()]
 }
 
-pub struct Pools {
+pub(crate) struct Pools {
     machines: [Machine; 2],
     /// What each side was ever handed.
     served: [HashSet<[u8; 16]>; 2],
 }
 
 impl Pools {
-    pub fn new(folder: PathBuf, kept: &Kept) -> Self {
+    pub(crate) fn new(folder: PathBuf, kept: &Kept) -> Self {
         let machines = [0, 1].map(|side| {
             let folder = folder.join(["east", "west"][side]);
             std::fs::create_dir(&folder).unwrap();
@@ -72,14 +90,17 @@ impl Pools {
         for ((side, got), rows) in [one, two].into_iter().enumerate().zip(&rows) {
             both &= got.is_ok();
             for row in rows.iter().filter(|_| got.is_ok()) {
-                assert!(self.served[side].insert(row.to_bytes()), "side {side} was served a correlation twice");
+                assert!(
+                    self.served[side].insert(row.to_bytes()),
+                    "side {side} was served a correlation twice"
+                );
             }
         }
         both
     }
 
     /// Takes some, with a fault of one side's disk; then the side that is behind catches up, and it works again.
-    pub fn happen(&mut self, side: usize, fault: Option<Fault>, seed: u64) {
+    pub(crate) fn happen(&mut self, side: usize, fault: Option<Fault>, seed: u64) {
         if let Some(fault) = fault {
             self.machines[side].plan(fault);
         }
@@ -88,7 +109,8 @@ impl Pools {
             Some(Fault { kind: Kind::Dead, .. }) => self.machines[side].cut(seed),
             _ => self.machines[side].mend(),
         }
-        let mut pools = [0, 1].map(|side| self.open(side).expect("a pool that a fault of the disk has damaged"));
+        let mut pools =
+            [0, 1].map(|side| self.open(side).expect("a pool that a fault of the disk has damaged"));
         let furthest = pools[0].position().max(pools[1].position());
         pools.iter_mut().for_each(|pool| pool.skip_to(furthest).unwrap());
         drop(pools);

@@ -3,14 +3,14 @@
 use crate::disk::{Fault, Kind};
 
 /// Numbers out of a seed, by splitmix64.
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x7461_6369_7421)
     }
 
-    pub fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,7 +18,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.number() % end
     }
 
@@ -29,17 +29,20 @@ impl Dice {
 
 /// Whose machine has the fault of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub(crate) enum Whose {
     Service,
     Asker,
 }
 
 /// What goes wrong in a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Harm {
+pub(crate) enum Harm {
     Nothing,
     /// The line breaks after so many bytes, by which side they were sent.
-    Line { from_asker: bool, bytes: u64 },
+    Line {
+        from_asker: bool,
+        bytes: u64,
+    },
     /// The asker leaves when it has its offer.
     Left,
     /// A disk fails; where it is dead, the power is cut then.
@@ -47,33 +50,59 @@ pub enum Harm {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Event {
-    Ask { service: usize, asker: usize, job: &'static str, harm: Harm },
+pub(crate) enum Event {
+    Ask {
+        service: usize,
+        asker: usize,
+        job: &'static str,
+        harm: Harm,
+    },
     /// Two ask at the same time.
-    Together { service: usize, job: &'static str },
-    Restart { service: usize },
+    Together {
+        service: usize,
+        job: &'static str,
+    },
+    Restart {
+        service: usize,
+    },
     /// The power of a service is cut while nobody asks.
-    Cut { service: usize },
-    Clock { service: usize, days: i64 },
-    Policy { service: usize, rows: u64, runs: u64 },
+    Cut {
+        service: usize,
+    },
+    Clock {
+        service: usize,
+        days: i64,
+    },
+    Policy {
+        service: usize,
+        rows: u64,
+        runs: u64,
+    },
     /// Some correlations are taken out of the pool; one side's disk may fail.
-    Pool { side: usize, fault: Option<Fault> },
+    Pool {
+        side: usize,
+        fault: Option<Fault>,
+    },
     /// A job of the gateways; one side's disk may fail.
-    Gateways { side: usize, fault: Option<Fault> },
+    Gateways {
+        side: usize,
+        fault: Option<Fault>,
+    },
 }
 
-pub const SERVICES: usize = 2;
-pub const ASKERS: usize = 2;
-pub const JOBS: [&str; 3] = ["match", "count", "takes"];
+pub(crate) const SERVICES: usize = 2;
+pub(crate) const ASKERS: usize = 2;
+pub(crate) const JOBS: [&str; 3] = ["match", "count", "takes"];
 /// Rows of a source and runs of a job that a policy may allow.
-pub const ROWS: [u64; 3] = [40, 100, 1000];
-pub const RUNS: [u64; 3] = [2, 4, 50];
+pub(crate) const ROWS: [u64; 3] = [40, 100, 1000];
+pub(crate) const RUNS: [u64; 3] = [2, 4, 50];
 
 const RECORDED: [&str; 6] = ["", "ledger", "records.jsonl", "private.jsonl", "pending", "results"];
 const GATEWAYS: [&str; 5] = ["", "plan", "progress", "tosses", "bucket"];
 
 fn fault(dice: &mut Dice, parts: &[&'static str]) -> Fault {
-    let kind = dice.one(&[Kind::Eio, Kind::Sync, Kind::Full, Kind::Short, Kind::Dead, Kind::Dead, Kind::Dead]);
+    let kind =
+        dice.one(&[Kind::Eio, Kind::Sync, Kind::Full, Kind::Short, Kind::Dead, Kind::Dead, Kind::Dead]);
     let part = dice.one(parts);
     let most = if part.is_empty() { 30 } else { 8 };
     Fault { kind, part, n: 1 + dice.below(most) }
@@ -93,7 +122,7 @@ fn harm(dice: &mut Dice) -> Harm {
 }
 
 /// The events of a seed: 5 to 10.
-pub fn schedule(seed: u64) -> Vec<Event> {
+pub(crate) fn schedule(seed: u64) -> Vec<Event> {
     let mut dice = Dice::new(seed);
     let count = 5 + dice.below(6);
     (0..count)

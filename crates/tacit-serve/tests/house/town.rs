@@ -6,7 +6,7 @@ use crate::gateways::Gateways;
 use crate::pools::{self, Pools};
 use crate::schedule::{ASKERS, Dice, Event, Harm, SERVICES, Whose, schedule};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -27,45 +27,46 @@ use tacit_serve::server::{self, Setup, Signal};
 use tacit_serve::terms::Side;
 
 /// How the parties are called.
-pub const NAMES: [&str; SERVICES] = ["north", "south"];
-pub const PEERS: [&str; ASKERS] = ["ann", "bob"];
+pub(crate) const NAMES: [&str; SERVICES] = ["north", "south"];
+pub(crate) const PEERS: [&str; ASKERS] = ["ann", "bob"];
 /// How many keys a service and an asker have in common.
-pub const COMMON: u64 = 20;
+pub(crate) const COMMON: u64 = 20;
 /// No visit takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Events that end a visit.
 const ENDS: [&str; 5] = ["done", "failed", "refused", "declined", "panicked"];
 
 /// What all houses share, made once.
-pub struct Kept {
+pub(crate) struct Kept {
     root: tempfile::TempDir,
-    pub pool: [Vec<u8>; 2],
+    pub(crate) pool: [Vec<u8>; 2],
     results: AtomicU64,
     faults: AtomicU64,
     cuts: AtomicU64,
 }
 
 impl Kept {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         Kept { root, pool: pools::make(), results: 0.into(), faults: 0.into(), cuts: 0.into() }
     }
 
     /// What came of all seeds, so that nobody takes houses in which nothing happens for sound ones.
-    pub fn counts(&self) -> String {
-        let [results, faults, cuts] = [&self.results, &self.faults, &self.cuts].map(|n| n.load(Ordering::SeqCst));
+    pub(crate) fn counts(&self) -> String {
+        let [results, faults, cuts] =
+            [&self.results, &self.faults, &self.cuts].map(|n| n.load(Ordering::SeqCst));
         format!("{results} results, {faults} faults of a disk, {cuts} power cuts")
     }
 }
 
-pub struct Service {
-    pub machine: Machine,
+pub(crate) struct Service {
+    pub(crate) machine: Machine,
     policy: PathBuf,
-    pub identity: Identity,
+    pub(crate) identity: Identity,
     running: Option<Running>,
     ahead: Arc<AtomicI64>,
     /// The most rows and runs that any of its policies allowed.
-    pub most: (u64, u64),
+    pub(crate) most: (u64, u64),
 }
 
 struct Running {
@@ -76,23 +77,23 @@ struct Running {
 }
 
 /// What an asker has seen: an offer, and perhaps its result with so many rows.
-pub struct Seen {
-    pub service: usize,
-    pub run: String,
-    pub rows: Option<u64>,
+pub(crate) struct Seen {
+    pub(crate) service: usize,
+    pub(crate) run: String,
+    pub(crate) rows: Option<u64>,
 }
 
-pub struct Asker {
-    pub machine: Machine,
-    pub identity: Identity,
-    pub seen: Mutex<Vec<Seen>>,
+pub(crate) struct Asker {
+    pub(crate) machine: Machine,
+    pub(crate) identity: Identity,
+    pub(crate) seen: Mutex<Vec<Seen>>,
 }
 
-pub struct Town<'k> {
+pub(crate) struct Town<'k> {
     kept: &'k Kept,
-    pub folder: PathBuf,
-    pub services: Vec<Service>,
-    pub askers: Vec<Asker>,
+    pub(crate) folder: PathBuf,
+    pub(crate) services: Vec<Service>,
+    pub(crate) askers: Vec<Asker>,
     pools: Option<Pools>,
     gateways: Option<Gateways>,
 }
@@ -102,7 +103,7 @@ fn table(numbers: std::ops::Range<u32>) -> String {
 }
 
 /// Runs the house of a seed, and checks what is left.
-pub fn run(seed: u64, kept: &Kept) {
+pub(crate) fn run(seed: u64, kept: &Kept) {
     let mut town = Town::new(kept, seed);
     let mut dice = Dice::new(!seed);
     for event in schedule(seed) {
@@ -111,10 +112,15 @@ pub fn run(seed: u64, kept: &Kept) {
     town.services.iter_mut().for_each(Service::stop);
     if dice.below(2) == 0 {
         let services = town.services.iter().map(|service| &service.machine);
-        services.chain(town.askers.iter().map(|asker| &asker.machine)).for_each(|machine| machine.cut(dice.number()));
+        services
+            .chain(town.askers.iter().map(|asker| &asker.machine))
+            .for_each(|machine| machine.cut(dice.number()));
     }
     after::check(&town);
-    std::fs::remove_dir_all(&town.folder).unwrap();
+    let folder = town.folder.clone();
+    // Machines that are watched still keep what is removed.
+    drop(town);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 impl<'k> Town<'k> {
@@ -201,7 +207,9 @@ impl<'k> Town<'k> {
         let Some((machine, fault)) = machine else { return };
         self.kept.faults.fetch_add(u64::from(machine.has_failed()), Ordering::SeqCst);
         match harm {
-            Harm::Disk(Whose::Service, Fault { kind: Kind::Dead, .. }) => self.services[service].restart(Some(seed)),
+            Harm::Disk(Whose::Service, Fault { kind: Kind::Dead, .. }) => {
+                self.services[service].restart(Some(seed))
+            }
             Harm::Disk(Whose::Asker, Fault { kind: Kind::Dead, .. }) => machine.cut(seed),
             _ => machine.mend(),
         }
@@ -270,7 +278,7 @@ impl Service {
         self.running = Some(running);
     }
 
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let Some(running) = self.running.take() else { return };
         running.signals.send(Signal::Drain).unwrap();
         running.thread.join().unwrap().unwrap();
@@ -333,9 +341,10 @@ impl Asker {
             _ => None,
         };
         let place = broken.as_ref().map_or(running.place.clone(), |proxy| proxy.address().to_string());
-        let seconds = Duration::from_secs(20);
+        // Through a line that breaks it tries again and again.
+        let connect = Duration::from_secs(if broken.is_some() { 1 } else { 30 });
         let protection = Protection::Tls(Tls::pinned(&self.identity, service.identity.public())?);
-        let limits = Limits { connect: seconds, idle: seconds, ..Limits::default() };
+        let limits = Limits { connect, idle: PATIENCE, ..Limits::default() };
         let options = Options { limits, ..Options::new(request::agreement(), protection) };
         let session = net::connect(&place, &options)?;
         let run = tacit::crypto::hex(&session.id().0[..16]);
@@ -345,7 +354,14 @@ impl Asker {
         result
     }
 
-    fn request(&self, session: Session, service: &Service, job: &str, run: &str, leaves: bool) -> Result<bool> {
+    fn request(
+        &self,
+        session: Session,
+        service: &Service,
+        job: &str,
+        run: &str,
+        leaves: bool,
+    ) -> Result<bool> {
         let ask = Ask { job: job.into(), reveal: None, result: None, key: None };
         let offered = request::ask(session, &ask, &self.identity)?;
         let number = NAMES.iter().position(|name| service.policy.file_stem().unwrap() == *name).unwrap();
@@ -370,23 +386,19 @@ impl Asker {
         Ok(true)
     }
 
-    pub fn records(&self) -> PathBuf {
+    pub(crate) fn records(&self) -> PathBuf {
         self.machine.folder.join("records")
     }
 }
 
 impl Service {
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.machine.folder.join("state")
     }
 
-    pub fn results(&self) -> Vec<PathBuf> {
+    pub(crate) fn results(&self) -> Vec<PathBuf> {
         let listed = std::fs::read_dir(self.machine.folder.join("results")).into_iter().flatten();
         let is_result = |path: &PathBuf| path.extension().is_some_and(|end| end == "csv");
         listed.map(|entry| entry.unwrap().path()).filter(is_result).collect()
-    }
-
-    pub fn public(&self) -> &Path {
-        &self.policy
     }
 }
