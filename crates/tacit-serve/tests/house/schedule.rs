@@ -104,7 +104,9 @@ fn fault(dice: &mut Dice, parts: &[&'static str]) -> Fault {
     let kind =
         dice.one(&[Kind::Eio, Kind::Sync, Kind::Full, Kind::Short, Kind::Dead, Kind::Dead, Kind::Dead]);
     let part = dice.one(parts);
+    // Where any file counts there are many calls; where only writes or syncs do, few.
     let most = if part.is_empty() { 30 } else { 8 };
+    let most = if matches!(kind, Kind::Eio | Kind::Dead) { most } else { most / 3 + 1 };
     Fault { kind, part, n: 1 + dice.below(most) }
 }
 
