@@ -11,7 +11,8 @@ use tacit::{Result, Security, Session};
 use zeroize::Zeroizing;
 
 const BUCKETS: u64 = 2;
-const PATIENCE: Duration = Duration::from_secs(5);
+/// What an attempt waits for at most: with a disk that fails, and with sound ones on a machine that has other work.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(30)];
 /// How often a job is taken up again; more often than the gateways allow attempts.
 const TRIES: usize = 8;
 
@@ -19,6 +20,7 @@ pub(crate) struct Gateways {
     config: PathBuf,
     machines: [Machine; 2],
     jobs: u64,
+    patience: Duration,
 }
 
 type Digests = Vec<[u8; 32]>;
@@ -36,7 +38,7 @@ impl Gateways {
             std::fs::create_dir(folder.join(name)).unwrap();
             Machine::watch(folder.join(name))
         });
-        Gateways { config, machines, jobs: 0 }
+        Gateways { config, machines, jobs: 0, patience: PATIENCE[1] }
     }
 
     /// A gateway; the second one calls the first.
@@ -44,7 +46,7 @@ impl Gateways {
         let file = |side: usize, end: &str| self.config.join(["upper", "lower"][side]).with_extension(end);
         let target = first.and_then(Gateway::peer_address).map(|address| address.to_string());
         let session = target.as_deref().map_or_else(|| Session::listen("127.0.0.1:0"), Session::connect);
-        let limits = Limits { idle: PATIENCE, connect: PATIENCE, ..Limits::default() };
+        let limits = Limits { idle: self.patience, connect: self.patience, ..Limits::default() };
         Gateway::start(Setup {
             session: session.keys(&file(side, "key"), &file(1 - side, "pub"))?.limits(limits),
             cluster: "127.0.0.1:0".into(),
@@ -61,7 +63,8 @@ impl Gateways {
         let (job, base) = (Job::new(Learns::Both, Security::Malicious), tacit_ot::base::default());
         let address = gateway.cluster_address().to_string();
         let size = (own.len() as u64, BUCKETS);
-        let planned = Planned::open(&address, &token, label, &job, &*base, size, Given::default(), PATIENCE)?;
+        let planned =
+            Planned::open(&address, &token, label, &job, &*base, size, Given::default(), self.patience)?;
         let throw = planned.throw();
         let mut matches = Vec::new();
         for number in 0..planned.buckets {
@@ -99,8 +102,10 @@ impl Gateways {
         both.sort_unstable();
         if let Some(fault) = fault {
             self.machines[side].plan(fault);
+            self.patience = PATIENCE[0];
         }
         let mut last = self.attempt(&label, [&ours, &theirs]);
+        self.patience = PATIENCE[1];
         match fault {
             Some(Fault { kind: Kind::Dead, .. }) => self.machines[side].cut(seed),
             _ => self.machines[side].mend(),

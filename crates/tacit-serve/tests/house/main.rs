@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Seeds of `make test`, and of the long tests.
-const USUAL: Range<u64> = 0..60;
+const USUAL: Range<u64> = 0..40;
 const LONG: Range<u64> = 0..100_000;
 /// They wait more than they compute.
 const AT_ONCE: usize = 12;
