@@ -239,13 +239,19 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
         .map_err(|e| Error::file(folder, "cannot be synced", e))
 }
 
-/// Makes a folder that, on Unix, its owner alone can enter, if there is none.
+/// Makes a folder that, on Unix, its owner alone can enter, if there is none; its name is on the disk when this
+/// returns, as what is synced in a folder that a crash takes away is gone with it.
 pub(crate) fn private_folder(path: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    // One that is there may be of a process that was killed before it was on the disk.
+    let above = path.ancestors().skip(1).take_while(is_new);
+    let unsynced: Vec<&Path> = std::iter::once(path).chain(above).collect();
     let made = builder.recursive(true).create(path);
-    made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))
+    made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))?;
+    unsynced.into_iter().try_for_each(sync_folder)
 }
 
 /// The path, fit for a line of text.

@@ -101,6 +101,7 @@ impl Records {
     /// The chain in `folder`, made if there is none. What runs of processes that are gone left unfinished is
     /// recorded as interrupted; returns how many.
     pub fn open(folder: &Path, identity: &Identity, side: Side) -> Result<(Self, u64)> {
+        private_folder(folder)?;
         private_folder(&folder.join("pending"))?;
         let records = Records { folder: folder.to_owned(), identity: identity.clone(), side };
         let interrupted = records.recover()?;

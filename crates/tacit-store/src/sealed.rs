@@ -237,7 +237,8 @@ impl Locked {
         let _turn = self.turn();
         let found = self.up_to(at, limit)?;
         if found.is_empty() {
-            self.write(at, bytes)?;
+            // Half of them would look like others, and nobody has acted on them yet.
+            self.write(at, bytes).inspect_err(|_| _ = self.file.set_len(at))?;
         } else if found == bytes {
             // Who wrote them may have been killed before they were on the disk.
             self.file.sync_data()?;

@@ -43,13 +43,13 @@ pub use client::{Planned, Throw};
 pub use given::{Given, Ran, Row};
 pub use words::Token;
 
-use super::buckets::spill::private_folder;
+use super::buckets::kept::lasting_folder;
 use crate::{Error, Result};
 use job::Job;
 use state::State;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -133,10 +133,10 @@ impl Gateway {
         options.cancel = cancel.clone();
         let lines: Arc<Lines> = Arc::from(lines);
         options.observer = door(&lines);
-        private(&state)?;
+        lasting_folder(&state)?;
         let lock = super::buckets::kept::hold(&state, "another gateway uses this state folder")?;
         let jobs_folder = state.join(JOBS);
-        private(&jobs_folder)?;
+        lasting_folder(&jobs_folder)?;
         let listener = listen.as_deref().map(tacit_net::Listener::bind).transpose()?;
         let peer = listener.as_ref().map(tacit_net::Listener::local_addr).transpose()?;
         let failed = |source| Error::Usage(format!("{cluster}: nobody can listen there: {source}"));
@@ -245,14 +245,6 @@ impl House {
             Error::Input(format!("the gateway knows no job {name}: the driver opens it first"))
         })
     }
-}
-
-/// Makes a folder that its owner alone can enter, if there is none.
-fn private(folder: &Path) -> Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    private_folder().create(folder).map_err(|source| Error::file(folder, "cannot be made", source))
 }
 
 /// Who is told of the connections at the peer's port that are no gateway's: strangers when their number has

@@ -7,8 +7,8 @@
 //! changes is written beside its place and renamed.
 
 use super::MAX_BUCKETS;
-use super::kept::{Form, LOCK, Sealed, UNFINISHED, damaged, hold, refused};
-use super::spill::{private_file, private_folder};
+use super::kept::{Form, LOCK, Sealed, UNFINISHED, damaged, hold, lasting_folder, refused};
+use super::spill::private_file;
 use crate::{Error, Result};
 use std::fs::File;
 use std::path::Path;
@@ -69,11 +69,11 @@ impl Resume<'_> {
             // Its lock may open where nothing can be made any more.
             let probe = self.folder.join("probe");
             let _ = std::fs::remove_dir(&probe);
-            make(&probe)?;
+            lasting_folder(&probe)?;
             return std::fs::remove_dir(&probe)
                 .map_err(|source| Error::file(&probe, "cannot be removed", source));
         }
-        make(self.folder)?;
+        lasting_folder(self.folder)?;
         std::fs::remove_dir(self.folder)
             .map_err(|source| Error::file(self.folder, "cannot be removed", source))
     }
@@ -105,10 +105,6 @@ impl Resume<'_> {
 }
 
 const IN_USE: &str = "another process goes on with the run that is kept there";
-
-fn make(folder: &Path) -> Result<()> {
-    private_folder().create(folder).map_err(|source| Error::file(folder, "cannot be made", source))
-}
 
 /// The names of our files in `folder`, the note on the result first and the lock last; none if there is no
 /// such folder.
@@ -206,9 +202,7 @@ impl<'a> Checkpoint<'a> {
     /// files that do not open.
     pub(super) fn load(resume: &Resume<'a>, job: [u8; 32], input: [u8; 32]) -> Result<Self> {
         let folder = resume.folder;
-        if !folder.is_dir() {
-            make(folder)?;
-        }
+        lasting_folder(folder)?;
         let lock = hold(folder, IN_USE)?;
         let peer = *blake3::hash(resume.peer.as_bytes()).as_bytes();
         let kept = Kept { folder, key: resume.key, of: [job, peer, input], _lock: lock };

@@ -1,6 +1,6 @@
 //! Small files that outlive their process: sealed, whole or not there at all, and bound to their place.
 
-use super::spill::private_file;
+use super::spill::{private_file, private_folder};
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::Write;
@@ -27,6 +27,18 @@ pub(in crate::job::psi) struct Sealed<'a> {
     pub folder: &'a Path,
     pub key: &'a FileKey,
     pub form: &'static Form,
+}
+
+/// Makes a folder that its owner alone can enter, if there is none. Its name is on the disk when this returns, where the
+/// file system can: what is kept in a folder that a crash takes away is gone with it, attempts included.
+pub(in crate::job::psi) fn lasting_folder(folder: &Path) -> Result<()> {
+    if !folder.is_dir() {
+        let made = private_folder().create(folder);
+        made.map_err(|source| Error::file(folder, "cannot be made", source))?;
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _ = File::open(above).and_then(|above| above.sync_all());
+    Ok(())
 }
 
 /// Holds a folder for this process; `busy` is said of one that another holds.

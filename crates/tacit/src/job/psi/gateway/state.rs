@@ -7,7 +7,6 @@
 
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::kept::{self, Form, Sealed, damaged};
-use super::super::buckets::spill::private_folder;
 use super::super::buckets::{ATTEMPTS, MAX_BUCKETS, places};
 use super::words::{Reader, Terms, Writer};
 use crate::{Error, Result};
@@ -154,10 +153,7 @@ impl State {
     fn take(&mut self) -> Result<()> {
         self.check()?;
         if self.lock.is_none() {
-            if !self.folder.is_dir() {
-                let failed = |source| Error::file(&self.folder, "cannot be made", source);
-                private_folder().create(&self.folder).map_err(failed)?;
-            }
+            kept::lasting_folder(&self.folder)?;
             self.lock = Some(hold(&self.folder)?);
         }
         Ok(())
