@@ -17,7 +17,7 @@ pub(crate) const FILES_TARGETS: &[Target] = &[
     Target { name: "pool", run: pool, longest: 512, words: &[b"TACITPOL"] },
     Target { name: "prepared", run: prepared, longest: 256, words: &[] },
     Target { name: "tags", run: tag_file, longest: 4096, words: &[b"tacittag"] },
-    Target { name: "tags-private", run: tags_private, longest: 4096, words: &[] },
+    Target { name: "tags-private", run: tags_private, longest: 1 << 14, words: &[] },
     Target { name: "npz", run: archive, longest: 256, words: &[] },
 ];
 

@@ -21,10 +21,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Seeds of `make test`, and of the long tests.
-const USUAL: Range<u64> = 0..40;
+const USUAL: Range<u64> = 0..200;
 const LONG: Range<u64> = 0..100_000;
 /// They wait more than they compute.
-const AT_ONCE: usize = 12;
+const AT_ONCE: usize = 24;
 /// No seed takes longer, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 

@@ -33,6 +33,8 @@ pub(crate) const PEERS: [&str; ASKERS] = ["ann", "bob"];
 pub(crate) const COMMON: u64 = 20;
 /// No visit takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an asker hears nothing before it leaves: a line that breaks may swallow the rest.
+const IDLE: Duration = Duration::from_secs(10);
 /// Events that end a visit.
 const ENDS: [&str; 5] = ["done", "failed", "refused", "declined", "panicked"];
 
@@ -230,8 +232,8 @@ impl Service {
         let at = |name: &str| self.machine.folder.join(name).display().to_string();
         let name = self.policy.file_stem().unwrap().to_str().unwrap();
         let mut text = format!(
-            "version = 1\nlisten = \"127.0.0.1:0\"\nidentity = \"{name}.key\"\nstate = \"{}\"\noffer_seconds = 30\n\
-             run_seconds = 30\ndrain_seconds = 30\nunsigned_runs_a_day = 50\n\
+            "version = 1\nlisten = \"127.0.0.1:0\"\nidentity = \"{name}.key\"\nstate = \"{}\"\noffer_seconds = 10\n\
+             run_seconds = 10\ndrain_seconds = 30\nunsigned_runs_a_day = 50\n\
              [sources.table]\ninput = \"{}\"\nkey = [\"id\"]\nrows_in_total = {rows}\naggregate_runs = 3\n",
             at("state"),
             at("table.csv"),
@@ -344,7 +346,7 @@ impl Asker {
         // Through a line that breaks it tries again and again.
         let connect = Duration::from_secs(if broken.is_some() { 1 } else { 30 });
         let protection = Protection::Tls(Tls::pinned(&self.identity, service.identity.public())?);
-        let limits = Limits { connect, idle: PATIENCE, ..Limits::default() };
+        let limits = Limits { connect, idle: IDLE, ..Limits::default() };
         let options = Options { limits, ..Options::new(request::agreement(), protection) };
         let session = net::connect(&place, &options)?;
         let run = tacit::crypto::hex(&session.id().0[..16]);
