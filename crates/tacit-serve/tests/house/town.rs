@@ -31,6 +31,8 @@ pub(crate) const NAMES: [&str; SERVICES] = ["north", "south"];
 pub(crate) const PEERS: [&str; ASKERS] = ["ann", "bob"];
 /// How many keys a service and an asker have in common.
 pub(crate) const COMMON: u64 = 20;
+/// A client waits no longer for a byte.
+const IDLE: Duration = Duration::from_secs(10);
 /// No visit takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Events that end a visit.
@@ -344,7 +346,7 @@ impl Asker {
         // Through a line that breaks it tries again and again.
         let connect = Duration::from_secs(if broken.is_some() { 1 } else { 30 });
         let protection = Protection::Tls(Tls::pinned(&self.identity, service.identity.public())?);
-        let limits = Limits { connect, idle: PATIENCE, ..Limits::default() };
+        let limits = Limits { connect, idle: IDLE, ..Limits::default() };
         let options = Options { limits, ..Options::new(request::agreement(), protection) };
         let session = net::connect(&place, &options)?;
         let run = tacit::crypto::hex(&session.id().0[..16]);
