@@ -259,7 +259,7 @@ runs_a_day = 99
 """
 
 
-REQUEST = ["request", "match", *CONNECT, *TABLE, "--yes", "--overwrite", "--output", "both.csv"]
+REQUEST = ["request", "match", "--connect", "ADDRESS", *WHO, "--connect-timeout", "3", *TABLE, "--yes", "--overwrite", "--output", "both.csv"]
 
 
 class Service(Operation):
