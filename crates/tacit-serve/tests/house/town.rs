@@ -31,8 +31,6 @@ pub(crate) const NAMES: [&str; SERVICES] = ["north", "south"];
 pub(crate) const PEERS: [&str; ASKERS] = ["ann", "bob"];
 /// How many keys a service and an asker have in common.
 pub(crate) const COMMON: u64 = 20;
-/// A client waits no longer for a byte.
-const IDLE: Duration = Duration::from_secs(10);
 /// No visit takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an asker hears nothing before it leaves: a line that breaks may swallow the rest.
