@@ -711,7 +711,7 @@ fn a_relay_that_was_there_and_goes_is_told_from_one_that_never_was() {
     drop(relay);
     let error = waits.join().unwrap().expect("no relay");
     assert!(matches!(&error, Error::RelayLost { .. }), "{error}");
-    assert!(error.to_string().contains("was reached and is gone"), "{error}");
+    assert!(error.to_string().contains("was reached but has gone away"), "{error}");
 }
 
 #[test]

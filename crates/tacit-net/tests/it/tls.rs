@@ -114,7 +114,7 @@ fn the_wrong_peer_is_refused_on_both_sides() {
             if *expected == alice.public().fingerprint() && *found == eve.public().fingerprint()),
         "{b}"
     );
-    assert!(e.to_string().contains("your key refused"), "{e}");
+    assert!(e.to_string().contains("it refused your key"), "{e}");
     assert_eq!((b.fault(), e.fault()), (Fault::Peer, Fault::Peer));
 }
 

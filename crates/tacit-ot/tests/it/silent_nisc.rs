@@ -166,7 +166,7 @@ fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
     let mut huge = public.clone();
     huge[13..21].fill(0xff);
     malformed(SenderKey::answer(&huge, CONTEXT, &NOBODY, &mut prg(3)).map(|_| ()), "out of range");
-    malformed(ReceiverKey::from_bytes(&receiver.to_bytes()[..60], CONTEXT), "length");
+    malformed(ReceiverKey::from_bytes(&receiver.to_bytes()[..60], CONTEXT), "cut or changed");
     malformed(SenderKey::from_bytes(&kept[..70]), "length");
 }
 

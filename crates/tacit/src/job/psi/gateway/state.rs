@@ -301,9 +301,14 @@ pub(super) fn token(state: &Path) -> Result<super::Token> {
         let mut secret = Zeroizing::new([0; 32]);
         Prg::from_os().fill_bytes(secret.as_mut_slice());
         let text = Zeroizing::new(format!("{}\n", blake3::Hash::from_bytes(*secret).to_hex()));
-        let mut file = super::super::buckets::spill::private_file(&path)?;
+        // Whole under its name, or not there: half a token would keep the gateway from starting.
+        let part = state.join("token.part");
+        let _ = std::fs::remove_file(&part);
+        let mut file = super::super::buckets::spill::private_file(&part)?;
         let failed = |source| Error::file(&path, "cannot be written", source);
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        written.and_then(|()| std::fs::rename(&part, &path)).map_err(failed)?;
+        let _ = File::open(state).and_then(|folder| folder.sync_all());
     }
     super::Token::from_file(&path)
 }
@@ -314,7 +319,10 @@ impl super::Token {
         let text = std::fs::read_to_string(path).map(Zeroizing::new);
         let text = text.map_err(|source| Error::file(path, "cannot be read", source))?;
         let hash = blake3::Hash::from_hex(text.trim()).map_err(|_| {
-            Error::Input(format!("{}: holds no gateway's token", tacit_net::shown(&path.to_string_lossy())))
+            Error::Input(format!(
+                "{}: holds no gateway's token; remove the file, and a gateway makes a new one",
+                tacit_net::shown(&path.to_string_lossy())
+            ))
         })?;
         Ok(super::Token(Zeroizing::new(*hash.as_bytes())))
     }
