@@ -450,10 +450,17 @@ def test_what_a_program_does_not_take_is_said_in_a_line(shop: str, tmp_path: Pat
     refused(tacit.UsageError, "constants: .* by name", shop, role="garbler", constants=["SHOP::ROWS=1"])
     for count in (-1, "1", 1 << 70):
         refused(tacit.UsageError, "garbler_inputs: ", shop, role="garbler", garbler_inputs=count)
-    for given in ({"entry": "main"}, {"garbler_inputs": 1}, {"constants": known}):
+    for name in ("add16", "modexp96"):
+        for open_ in ({"garbler_inputs": 1}, {"bits": "reversed"}):
+            refused(tacit.UsageError, "these are said of files", name, role="garbler", **open_)
+    refused(tacit.UsageError, "has 2 inputs", str(circuit), role="garbler", garbler_inputs=3)
+    refused(tacit.UsageError, "bits is", str(circuit), role="garbler", bits="other")
+    refused(tacit.UsageError, "for circuits' files", shop, role="garbler", bits="reversed", constants=known)
+    for given in ({"entry": "main"}, {"constants": known}):
         for name in ("add16", "modexp96", str(circuit)):
             refused(tacit.UsageError, r"for programs, .*\.garble\.rs", name, role="garbler", **given)
         refused(tacit.UsageError, r"for programs, .*\.garble\.rs", cheaper, {"ours": 1}, **given)
+    refused(tacit.UsageError, "for programs and circuits' files", cheaper, {"ours": 1}, garbler_inputs=1)
 
 
 def test_functions_too_large_to_hold_run_as_they_are_made() -> None:

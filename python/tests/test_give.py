@@ -267,9 +267,7 @@ def test_what_cannot_be_given_is_refused_in_a_line_before_anybody_is_called(tmp_
             give(path, column, "--reveal", "payload").fails_with(
                 3, f"odd.{form}", f"`{column}`", "make text of it"
             )
-        give(path, "nowhere", "--reveal", "payload").fails_with(
-            3, "no column is named `nowhere`"
-        )
+        give(path, "nowhere", "--reveal", "payload").fails_with(3, "no column is named `nowhere`")
         semi = ("--security", "semi-honest")
         for column in ("list", "day", "at", "yes", "raw"):
             for kind in ("sum", "max"):

@@ -156,17 +156,18 @@ impl Job<'_> {
             Some((aggregate, rows)) => (agreement.with("aggregate", aggregate.name()), rows),
             None => (agreement, rows),
         };
+        let garblers = self.function.owners().iter().filter(|owner| **owner == Owner::Garbler).count();
         let (agreement, kind) = match source {
             Some(digest) => (agreement.with("program", digest), "a program"),
-            None => (agreement, "a circuit file"),
+            // A built-in function and a program say whose their inputs are.
+            None if self.function.name().is_none() => {
+                (agreement.with("garbler-inputs", garblers), "a circuit file")
+            }
+            None => (agreement, ""),
         };
         agreement
             .with("protocol", self.protocol(mode).map_or("auto", |entry| entry.name))
             .with("function", self.function.name().unwrap_or(kind))
-            .with(
-                "garbler-inputs",
-                self.function.owners().iter().filter(|one| **one == Owner::Garbler).count(),
-            )
             .with("input widths", widths(&circuit.shape().inputs))
             .with("output widths", widths(&circuit.shape().outputs))
             // Behind the widths in the order of names, so that a difference of these is said first.
