@@ -155,12 +155,13 @@ fn has(options: &[String], option: &str) -> bool {
     options.iter().any(|known| known == option)
 }
 
-/// Settings of the handshake from which others follow.
-const CAUSES: [(&str, &[&str]); 4] = [
-    ("aggregate", &["function", "rows", "garbler-inputs", "input widths", "output widths", "wiring"]),
-    ("function", &["garbler-inputs", "input widths", "output widths", "wiring"]),
-    ("program", &["garbler-inputs", "input widths", "output widths", "wiring"]),
-    ("rows", &["garbler-inputs", "input widths", "output widths", "wiring"]),
+/// Settings of the handshake that only follow from others: where one of these differs, those say nothing.
+const CAUSES: [(&[&str], &[&str]); 2] = [
+    (&["aggregate"], &["function", "rows"]),
+    (
+        &["aggregate", "function", "program", "rows"],
+        &["garbler-inputs", "input widths", "output widths", "wiring"],
+    ),
 ];
 
 /// Settings that no option of the same name sets.
@@ -261,8 +262,11 @@ impl Explained<'_> {
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
         let differs = |setting: &str| differences.iter().any(|one| one.setting == setting);
-        let cause = CAUSES.iter().find(|(cause, _)| differs(cause));
-        let follows = |one: &&Difference| cause.is_some_and(|(_, all)| all.contains(&&*one.setting));
+        let follows = |one: &&Difference| {
+            CAUSES.iter().any(|(causes, all)| {
+                all.contains(&&*one.setting) && causes.iter().any(|cause| differs(cause))
+            })
+        };
         differences.iter().filter(|one| !follows(one)).map(|one| set_by(self.options, one)).collect()
     }
 

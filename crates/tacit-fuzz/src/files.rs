@@ -165,7 +165,7 @@ pub(crate) fn whole() -> Vec<(&'static str, Vec<u8>)> {
         ("tags-private", own.clone()),
         ("npz", vec![16, 24, 33, 16, 8]),
     ];
-    // The magic of a kind of file stands in its first eight bytes; the rest is any.
+    // The first eight bytes say what kind of file it is; the rest is arbitrary.
     for (magic, format) in [(b"TACITAP1", 2u32), (b"TACITST1", 2)] {
         out.push(("prepared", [&magic[..], &format.to_le_bytes(), &[1, 0, 1, 1], &[1; 176]].concat()));
     }

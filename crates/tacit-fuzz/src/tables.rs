@@ -61,7 +61,7 @@ pub(crate) const TABLES_TARGETS: &[Target] = &[
     },
 ];
 
-/// Options out of a byte: how fields are separated and enclosed, and what stands in the first line.
+/// Options chosen by a byte: how fields are separated and quoted, and whether the first line names the columns.
 fn options(byte: u8) -> Options {
     Options {
         delimiter: if byte & 1 == 0 { Delimiter::Auto } else { Delimiter::Byte(b';') },

@@ -128,7 +128,7 @@ fn somebody() -> Identity {
     Identity::of_secret("tacit 1 fuzzing", &[7; 32]).expect("a seed is a key")
 }
 
-/// A message that somebody is said to have signed.
+/// A message with the signature that it claims.
 fn author(bytes: &[u8]) {
     let honest = signed::sign(b"a message", &somebody()).expect("a key signs");
     let _ = signed::open(bytes, signed::Whose::Anybody);

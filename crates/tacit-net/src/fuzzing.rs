@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// A link on which the peer says these bytes, some at a time, and leaves; whatever is said to it is taken.
+/// A link whose peer sends these bytes in pieces and hangs up; everything written to it is discarded.
 struct Said {
     bytes: Vec<u8>,
     at: usize,

@@ -313,12 +313,7 @@ fn spellings_and_links_of_one_file_are_one_account() {
         let second = "\n[jobs.second]\nsource = \"again\"\nallow = [\"bob\"]\nreveal = [\"rows\"]\n\
                       result = [\"peer\"]\nmax_peer_keys = 1000\nruns_a_day = 9\n";
         reload(&here, |text| text.replace("[jobs.match]", &more) + second, 1);
-        let mut session = here.connect();
-        let (offer, mut said) = Here::offered_of(&mut session, "match");
-        here.accept(&mut session, &offer, 30, &mut said);
-        let job = offer.job(crate::terms::Side::Client, &crate::tests::id()).unwrap();
-        crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
-        drop(session);
+        drop(here.begin_run("match"));
         // It broke off after it began: charged, counted and told.
         let broken = here.wait_for("broken off", 1);
         assert!(broken.words.contains("ended 1 of this peer's runs"), "{broken:?}");
@@ -357,12 +352,7 @@ fn a_folder_and_then_a_file_of_it_or_another_pattern_have_one_budget() {
         std::fs::create_dir(&parts).unwrap();
         std::fs::copy(here.folder.path().join("table.csv"), parts.join("one.csv")).unwrap();
         reload(&here, |text| text.replace("\"table.csv\"", &format!("{before:?}")), 1);
-        let mut session = here.connect();
-        let (offer, mut said) = Here::offered_of(&mut session, "match");
-        here.accept(&mut session, &offer, 30, &mut said);
-        let job = offer.job(crate::terms::Side::Client, &crate::tests::id()).unwrap();
-        crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
-        drop(session);
+        drop(here.begin_run("match"));
         here.wait_for("broken off", 1);
         let changed = |text: String| {
             text.replace(&format!("{before:?}"), &format!("{after:?}"))
@@ -383,12 +373,7 @@ fn renaming_in_two_steps_fills_no_budget_up_again() {
     let at = |name: &str| here.folder.path().join(name);
     let next = Identity::generate().unwrap();
     next.save(&at("next.key"), "").unwrap();
-    let mut session = here.connect();
-    let (offer, mut said) = Here::offered_of(&mut session, "match");
-    here.accept(&mut session, &offer, 30, &mut said);
-    let job = offer.job(crate::terms::Side::Client, &crate::tests::id()).unwrap();
-    crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
-    drop(session);
+    drop(here.begin_run("match"));
     here.wait_for("failed", 1);
     reload(
         &here,

@@ -152,11 +152,7 @@ fn a_run_as_a_whole_has_an_end() {
     let short =
         |text: String| text.replace("concurrency_per_peer", "whole_run_seconds = 2\nconcurrency_per_peer");
     let here = Here::start_changed("", short);
-    let mut session = here.connect();
-    let (offer, mut said) = Here::offered_of(&mut session, "match");
-    here.accept(&mut session, &offer, 30, &mut said);
-    let job = offer.job(Side::Client, &id()).unwrap();
-    crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
+    let session = here.begin_run("match");
     let failed = here.wait_for("failed", 1);
     assert!(failed.words.contains("all the time that it gets"), "{failed:?}");
     drop(session);

@@ -4,7 +4,7 @@
 //! and of the one output on one line; Bristol Fashion gives a line for the inputs and one for the outputs,
 //! each a count followed by widths. A gate is a line `inputs outputs wires… KIND`. The kinds read are XOR,
 //! AND, INV or NOT, XNOR, OR, NOR, NAND, EQ (a constant), EQW (a copy) and MAND (several ANDs), in either case.
-//! What stands behind `#` or `//` is a comment. Which format a file has is told from its third line of text.
+//! Everything after `#` or `//` is a comment. The third line of text shows which format a file has.
 
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Shape, Wire, ZERO};
 use std::fmt::Write;

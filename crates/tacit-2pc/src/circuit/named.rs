@@ -490,7 +490,7 @@ pub fn stem(name: &str) -> Option<&'static str> {
 
 /// What the function called `name` is called in full: with its size, where it takes one. `None` if there is
 /// none.
-pub(crate) fn full_name(name: &str) -> Option<String> {
+pub fn full_name(name: &str) -> Option<String> {
     let (entry, size) = entry(name)?;
     Some(match entry.size {
         Some(_) => format!("{}{size}", entry.stem),

@@ -3,6 +3,7 @@
 use crate::common::{Bench, Said, free_port};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use tacit::two_pc::circuit::{bristol, named};
 
 /// A shop's orders `id,email,amount`: three rows for every tenth customer, and some cells without a number.
 fn orders(numbers: impl IntoIterator<Item = u32>) -> String {
@@ -630,6 +631,17 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
     );
     a.success();
     assert!(object(&b)["flags"].to_string().contains("overflow"), "{}", object(&b));
+    // Each side calls a circuit's file as it likes, and both say whose its inputs are.
+    let lt32 = named::find("lt32").unwrap().circuit;
+    for file in ["ours.txt", "theirs.txt"] {
+        bench.write(file, bristol::write(&lt32, bristol::Format::Fashion).unwrap());
+    }
+    let counted = |ours: &'static str, theirs: &'static str| {
+        let shop = side(&function(ours, "count"), &["--give", "debt", "--result", "peer"]);
+        let (_, told) = run(&bench, &shop, &side(&function(theirs, "count"), &["--give", "good"]));
+        object(&told)["count"].as_u64().unwrap()
+    };
+    assert_eq!(counted("ours.txt", "theirs.txt"), counted("lt32", "lt32"));
     // Differences are named with both values.
     let cases = [
         (function("signed-lt32", "count"), function("signed-min32", "count"), "--eval (yours "),

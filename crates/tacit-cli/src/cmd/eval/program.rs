@@ -46,7 +46,7 @@ fn constant(text: &str) -> std::result::Result<(String, String), String> {
 }
 
 impl ProgramArgs {
-    /// An error where something is said of a function and there is none.
+    /// An error if options describe a function and none is given.
     pub(crate) fn refuse(&self) -> Result<()> {
         let usual = self.entry.is_none()
             && self.garbler_inputs.is_none()
@@ -55,7 +55,7 @@ impl ProgramArgs {
         match usual {
             true => Ok(()),
             false => Err(Error::Usage(
-                "--function, --garbler-inputs, --constant and --bits are said of --eval, which is missing"
+                "--function, --garbler-inputs, --constant and --bits describe the function of --eval, which is missing"
                     .into(),
             )),
         }

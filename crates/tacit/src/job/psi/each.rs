@@ -3,7 +3,7 @@
 use super::shared::Place;
 use crate::{Error, Result};
 use tacit_2pc::Owner;
-use tacit_2pc::circuit::named::Function;
+use tacit_2pc::circuit::named::{Function, full_name};
 use tacit_2pc::circuit::value::{Field, Kind};
 use tacit_2pc::circuit::{Aggregate, Builder, Integer, Uint};
 use tacit_crypto::{BitVec, hex};
@@ -88,12 +88,15 @@ impl Each {
 
     pub(super) fn agree(&self, agreement: Agreement) -> Agreement {
         let agreement = agreement.with("aggregate", self.total_name());
-        // Each side may call a program's file as it likes.
-        let agreement = match &self.source {
-            Some(digest) => agreement.with("eval", "a program").with("program", hex(&digest[..16])),
-            None => agreement.with("eval", &self.function.name),
+        // Each side may call its file as it likes.
+        let agreement = match (&self.source, full_name(&self.function.name)) {
+            (Some(digest), _) => agreement.with("eval", "a program").with("program", hex(&digest[..16])),
+            (None, Some(name)) => agreement.with("eval", name),
+            (None, None) => {
+                let garblers = self.function.garbler.len();
+                agreement.with("eval", "a circuit file").with("garbler-inputs", garblers)
+            }
         };
-        let agreement = agreement.with("garbler-inputs", self.function.garbler.len());
         agreement.with("wiring", hex(&self.function.circuit.digest()[..16]))
     }
 

@@ -36,9 +36,13 @@ pub(in crate::job::psi) fn lasting_folder(folder: &Path) -> Result<()> {
         let made = private_folder().create(folder);
         made.map_err(|source| Error::file(folder, "cannot be made", source))?;
     }
-    let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let _ = File::open(above).and_then(|above| above.sync_all());
+    sync_names(folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     Ok(())
+}
+
+/// Puts the names in a folder on the disk, where the file system can.
+pub(in crate::job::psi) fn sync_names(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 /// Holds a folder for this process; `busy` is said of one that another holds.
@@ -75,8 +79,7 @@ impl Sealed<'_> {
         out.write(bytes).map_err(fault)?;
         let file = out.finish().map_err(fault)?;
         file.sync_all().and_then(|()| std::fs::rename(&part, &path)).map_err(failed)?;
-        // Where the file system can, the name is as durable as the content.
-        let _ = File::open(self.folder).and_then(|folder| folder.sync_all());
+        sync_names(self.folder);
         Ok(())
     }
 
