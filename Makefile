@@ -70,7 +70,7 @@ work-update:
 	$(PYTHON) tools/valgrind/run.py work --update
 
 # Fuzzing by libFuzzer, on a nightly compiler: every target for SECONDS, so many at once as there are cores; what
-# came of it is in fuzz/out. tools/fuzz.sh TARGET SECONDS fuzzes one.
+# came of it is in fuzz/out; an error if there is an input that failed. tools/fuzz.sh TARGET SECONDS fuzzes one.
 SECONDS ?= 60
 fuzz:
 	tools/fuzz.sh all $(SECONDS)

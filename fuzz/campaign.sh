@@ -66,3 +66,5 @@ xargs -P "$jobs" -L 1 bash -c 'one "$0" "$@"' "$out" "$seconds" "$here" <"$out/w
 } >"$out/table.md"
 # Of logs the end is enough.
 for log in "$out"/*/log.*; do tail -n 60 "$log" >"$log.end" && mv "$log.end" "$log"; done
+find "$out"/*/crashes -type f | grep . && exit 1
+exit 0

@@ -10,6 +10,10 @@ cd "$(dirname "$0")/../fuzz"
 pass() { printf -- ' -Cllvm-args=-sanitizer-coverage-%s' "$@"; }
 export RUSTFLAGS="-Cpasses=sancov-module$(pass level=4 inline-8bit-counters pc-table trace-compares)"
 triple=$(rustc -vV | sed -n 's/^host: //p')
+if ! rustc +nightly --version >/dev/null 2>&1; then
+    echo "left out: no nightly compiler here (rustup toolchain install nightly)"
+    exit 0
+fi
 cargo +nightly build --quiet --release --target "$triple"
 export FUZZ=$PWD/target/$triple/release/fuzz
 case ${1:-} in
@@ -21,6 +25,7 @@ grow)
     ;;
 *)
     TACIT_FUZZ_PREPARE=out/whole "$FUZZ"
+    grep -q "^$1 " out/whole/targets || { echo "error: no target is called $1; see out/whole/targets" >&2; exit 2; }
     mkdir -p "out/$1/corpus" "out/$1/crashes" "seeds/$1"
     [ -s "out/whole/$1.dict" ] && words=-dict=out/whole/$1.dict || words=-verbosity=1
     TACIT_FUZZ=$1 exec "$FUZZ" "out/$1/corpus" "seeds/$1" "out/whole/$1" "$words" \

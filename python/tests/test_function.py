@@ -452,7 +452,7 @@ def test_what_a_program_does_not_take_is_said_in_a_line(shop: str, tmp_path: Pat
         refused(tacit.UsageError, "garbler_inputs: ", shop, role="garbler", garbler_inputs=count)
     for name in ("add16", "modexp96"):
         for open_ in ({"garbler_inputs": 1}, {"bits": "reversed"}):
-            refused(tacit.UsageError, "these are said of files", name, role="garbler", **open_)
+            refused(tacit.UsageError, "is built in", name, role="garbler", **open_)
     refused(tacit.UsageError, "has 2 inputs", str(circuit), role="garbler", garbler_inputs=3)
     refused(tacit.UsageError, "bits is", str(circuit), role="garbler", bits="other")
     refused(tacit.UsageError, "for circuits' files", shop, role="garbler", bits="reversed", constants=known)

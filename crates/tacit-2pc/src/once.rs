@@ -88,7 +88,7 @@ fn parse<H: About>(bytes: &[u8; HEADER]) -> Result<(H, u64, [u8; 32])> {
     parsed.ok_or_else(|| FileError::Damaged { what: "header" }.into())
 }
 
-/// The header with this body is written as it was read, in all that it says.
+/// A header that is read and written again is byte-identical.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzzed<H: About>(body: &[u8; BODY]) {
     let Ok((header, length, check)) = parse::<H>(&with_digest(body)) else { return };

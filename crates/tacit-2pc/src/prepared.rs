@@ -61,7 +61,7 @@ impl Prepared {
         Prepared { name: full_name(&function.name), aggregate: Some((aggregate, rows)), ..self }
     }
 
-    /// What it gives of how many rows of a function, where it is an aggregate.
+    /// For an aggregate: its kind and its number of rows.
     pub fn aggregate(&self) -> Option<(Aggregate, usize)> {
         self.aggregate
     }

@@ -280,7 +280,12 @@ impl Explained<'_> {
                 if differences.iter().any(|one| one.setting == "rows")
                     && !differences.iter().any(|one| one.setting == "aggregate") =>
             {
-                "both tables need as many rows, in the same order"
+                "both tables need the same number of rows, in the same order"
+            }
+            Error::Net(net::Error::Mismatch { .. })
+                if self.has("bits") && self.differences().iter().any(|one| one.setting == "wiring") =>
+            {
+                "the circuits' files differ, or --bits does"
             }
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
             Error::Psi(psi::Error::PeerRowsTooWide { allowed: WORKBOOK_CELL, .. }) if self.has("unfit") => {
@@ -303,6 +308,11 @@ impl Explained<'_> {
                 return Some(format!("try --encoding {encoding}"));
             }
             Error::Table(csv::Error::InvalidUtf8 { .. }) if self.has("encoding") => "see --encoding",
+            Error::Table(csv::Error::UnknownColumn { near: false, .. })
+                if self.has("columns") && !self.has("key") =>
+            {
+                "see --columns and --delimiter"
+            }
             Error::Table(csv::Error::UnknownColumn { near: false, .. }) if self.has("skip-lines") => {
                 "see --key, --delimiter, and --skip-lines if lines precede the header"
             }

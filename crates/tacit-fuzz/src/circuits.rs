@@ -63,7 +63,7 @@ pub(crate) const CIRCUITS_TARGETS: &[Target] = &[
     },
 ];
 
-/// Words of chance, the same each time.
+/// Deterministic pseudo-random words.
 fn words(count: usize) -> Vec<[u64; 1]> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {

@@ -37,7 +37,7 @@ fn honest_stream() -> Vec<u8> {
     out.finish().expect("memory is written")
 }
 
-/// A sealed stream: none but the honest one opens.
+/// A sealed stream: only the honest one opens.
 fn sealed(bytes: &[u8]) {
     let path = place::file("sealed", bytes);
     let file = Locked::open(&path).expect("our own file");

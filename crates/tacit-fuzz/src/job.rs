@@ -31,7 +31,7 @@ fn planned(bytes: &[u8]) {
     gateway::layout(bytes);
 }
 
-/// Two bytes say how long the plan is, which the progress follows.
+/// Two bytes give the plan's length; the progress follows it.
 fn state(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else { return };
     let (plan, progress) = rest.split_at(usize::from(u16::from_le_bytes(*length)).min(rest.len()));
@@ -44,7 +44,7 @@ fn result(bytes: &[u8]) {
     gateway::result(keys.min(places), places, columns, rest);
 }
 
-/// Two bytes say how long plan and progress are, which the rows of a bucket follow.
+/// Two bytes give the lengths of plan and progress; the rows of a bucket follow.
 fn checkpoint(bytes: &[u8]) {
     let Some((&[one, two], rest)) = bytes.split_first_chunk::<2>() else { return };
     let (plan, rest) = rest.split_at(rest.len().min(one.into()));

@@ -17,13 +17,13 @@ mod transfers;
 /// What is fuzzed: a name, and a function of bytes.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// The name, that of its folder of seeds too.
+    /// Its name, also that of its seed folder.
     pub name: &'static str,
     /// Reads the bytes. Panics where something does not hold.
     pub run: fn(&[u8]),
     /// The longest input that is worth trying.
     pub longest: usize,
-    /// Words of the format.
+    /// Dictionary entries for the fuzzer.
     pub words: &'static [&'static [u8]],
 }
 
@@ -76,7 +76,7 @@ pub fn whole() -> Vec<(&'static str, Vec<u8>)> {
     .concat()
 }
 
-/// The bytes as text, where they are.
+/// The bytes as text, if they are UTF-8.
 fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }

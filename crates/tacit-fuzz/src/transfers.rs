@@ -17,7 +17,7 @@ pub(crate) const TRANSFERS_TARGETS: &[Target] = &[
 ];
 
 const COUNT: usize = 20;
-/// More than so many transfers take longer than a run of a fuzzer should.
+/// The most transfers that one run of the fuzzer should make.
 const MOST: u64 = 4096;
 const NOBODY: Parties = Parties { sender: None, receiver: None };
 

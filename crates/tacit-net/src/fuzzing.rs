@@ -1,5 +1,5 @@
-//! Parsers of this crate that are not public, as functions of bytes that panic where something does not hold of
-//! what was read: for `tacit-fuzz`.
+//! Parsers of this crate that are not public, as functions of bytes that panic if an invariant of
+//! what was read is violated: for `tacit-fuzz`.
 
 use crate::handshake::{self, Agreement};
 use crate::link::{Arrival, Interest, Link};
@@ -123,7 +123,7 @@ pub fn relay(bytes: &[u8]) {
     }
 }
 
-/// What a caller says to a relay: without a signature over the relay's challenge it is none.
+/// What a caller says to a relay: without a signature over the relay's challenge it is refused.
 pub fn call(bytes: &[u8]) {
     thread_local! {
         static DOOR: Option<TcpListener> = TcpListener::bind("127.0.0.1:0").ok();

@@ -57,7 +57,9 @@ impl PublicKey {
                     .ok_or("the public key is damaged; ask for the file again")?;
                 match is_anybodys(&key) {
                     false => Ok(PublicKey(*key)),
-                    true => Err("with this public key anybody can sign; tacit keygen makes none like it"),
+                    true => {
+                        Err("with this public key anybody can sign; ask the peer for its .pub file again")
+                    }
                 }
             }
             _ => Err("not a Tacit public key; it starts with tacit-ed25519 and comes from tacit keygen"),
@@ -94,7 +96,7 @@ impl PublicKey {
     }
 
     /// Whether `signature` is this key's on `message`, made by [`Identity::sign`] with the same `context`. A key of
-    /// small order verifies nothing: one signature would be its on many messages.
+    /// small order verifies nothing: one signature would verify on many messages.
     pub fn verify(&self, context: &str, message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
         let key = UnparsedPublicKey::new(&ED25519, &self.0);
         !is_anybodys(&self.0) && key.verify(&signed_bytes(context, message), signature).is_ok()
@@ -409,7 +411,7 @@ mod tests {
         }
     }
 
-    /// Of such a key a signature that nobody made is right for every message, or for one in a few.
+    /// For such a key a made-up signature verifies on every message, or on one in a few.
     #[test]
     fn a_key_that_is_anybodys_is_none() {
         let minus_one = [&[0xec][..], &[0xff; 30], &[0x7f]].concat();

@@ -341,7 +341,7 @@ fn spellings_and_links_of_one_file_are_one_account() {
     }
 }
 
-/// The place of what was charged before is all that is left of it.
+/// Of an earlier charge only the place is still known.
 #[test]
 fn a_folder_and_then_a_file_of_it_or_another_pattern_have_one_budget() {
     for (before, after) in

@@ -240,7 +240,7 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
 }
 
 /// Makes a folder that, on Unix, its owner alone can enter, if there is none; its name is on the disk when this
-/// returns, as what is synced in a folder that a crash takes away is gone with it.
+/// returns, because files synced in a folder are lost if a crash removes the folder.
 pub(crate) fn private_folder(path: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]

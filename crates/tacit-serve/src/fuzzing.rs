@@ -1,5 +1,5 @@
-//! Parsers of this crate that are not public, as functions of bytes that panic where something does not hold of
-//! what was read: for `tacit-fuzz`.
+//! Parsers of this crate that are not public, as functions of bytes that panic if an invariant of
+//! what was read is violated: for `tacit-fuzz`.
 
 use crate::http::{Head, read_head};
 use crate::ledger::{Ledger, chained};

@@ -159,7 +159,7 @@ mod tests {
     const MOST: [u64; TAKES] = [3, 2, 1, 100];
     const MOST_EACH: u64 = 1;
 
-    /// The client's next step on the slots; whether it was granted what the others leave of everything.
+    /// The client's next step on the slots; whether it got what the others had left free.
     fn step(slots: &Slots, clients: &mut [(Way, Vec<Place>)], at: usize) {
         let (peers, jobs, bytes) = (["bob", "bob", "carol", "dave"], ["match", "count"], [60, 50, 40, 60]);
         let holds = |what: usize| clients.iter().enumerate().filter(move |(_, (way, _))| way.taken > what);

@@ -29,14 +29,17 @@ use tacit::{Error, Result};
 
 const AFTER: &str = "\
 Examples, Alice has ten million customers and Bob a thousand:
-  alice  tacit tags publish --input customers.csv --key email --identity alice.key \\
-             --out customers.tags --private customers.oprf
-  bob    tacit tags info customers.tags
-  alice  tacit tags serve --listen 0.0.0.0:7700 --identity alice.key --peer bob.pub --private customers.oprf
-  bob    tacit tags query --connect alice.example:7700 --identity bob.key --peer alice.pub \\
-             --tags customers.tags --input kunden.csv --key email --output both.csv
-  alice  tacit tags rotate --input customers.csv --key email --identity alice.key \\
-             --out customers.tags --private customers.oprf --overwrite
+  alice$ tacit tags publish --input customers.csv --key email \\
+             --identity alice.key --out customers.tags --private customers.oprf
+  bob$   tacit tags info customers.tags
+  alice$ tacit tags serve --listen 0.0.0.0:7700 --identity alice.key \\
+             --peer bob.pub --private customers.oprf
+  bob$   tacit tags query --connect alice.example:7700 --identity bob.key \\
+             --peer alice.pub --tags customers.tags --input kunden.csv \\
+             --key email --output both.csv
+  alice$ tacit tags rotate --input customers.csv --key email \\
+             --identity alice.key --out customers.tags \\
+             --private customers.oprf --overwrite
 
 Bob learns how many distinct keys Alice has and which of his own are among them; Alice learns how many
 queries Bob makes. Clients of one publication should compare its digest, which `tacit tags info` prints: a

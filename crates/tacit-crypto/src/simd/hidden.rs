@@ -1,4 +1,4 @@
-//! What the compiler must not know of a number.
+//! Hides a value from the optimiser.
 
 /// The same number, about which the compiler knows nothing.
 ///

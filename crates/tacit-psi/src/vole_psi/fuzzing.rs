@@ -1,5 +1,5 @@
-//! Parsers of this module that are not public, as functions of bytes that panic where something does not hold of
-//! what was read: for `tacit-fuzz`.
+//! Parsers of this module that are not public, as functions of bytes that panic if an invariant of
+//! what was read is violated: for `tacit-fuzz`.
 
 use super::layout::Layout;
 use super::payload::{decode_request, encode_request, received_from};

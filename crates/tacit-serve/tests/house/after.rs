@@ -1,4 +1,4 @@
-//! What holds of a house in the end, whatever happened: read from its files, by arithmetic of its own.
+//! What holds of a house in the end, whatever happened: read from its files, by independent arithmetic.
 
 use crate::town::{Asker, COMMON, NAMES, PEERS, Service, Town};
 use serde_json::Value;

@@ -40,11 +40,11 @@ pub(crate) enum Kind {
     Eio,
     /// The same, at syncs alone.
     Sync,
-    /// There is no room from then on.
+    /// The disk is full from then on.
     Full,
     /// A write writes half.
     Short,
-    /// Nothing works any more until the power was cut.
+    /// Every call fails until the power is cut.
     Dead,
 }
 

@@ -57,7 +57,7 @@ pub(crate) enum Event {
         job: &'static str,
         harm: Harm,
     },
-    /// Two ask at the same time.
+    /// Two clients ask at the same time.
     Together {
         service: usize,
         job: &'static str,

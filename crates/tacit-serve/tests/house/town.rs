@@ -53,7 +53,7 @@ impl Kept {
         Kept { root, pool: pools::make(), results: 0.into(), faults: 0.into(), cuts: 0.into() }
     }
 
-    /// What came of all seeds, so that nobody takes houses in which nothing happens for sound ones.
+    /// What came of all seeds, so that houses in which nothing happened do not count as passes.
     pub(crate) fn counts(&self) -> String {
         let [results, faults, cuts] =
             [&self.results, &self.faults, &self.cuts].map(|n| n.load(Ordering::SeqCst));

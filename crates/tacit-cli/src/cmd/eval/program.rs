@@ -16,7 +16,7 @@ pub(crate) struct ProgramArgs {
     /// Of a program: the function to evaluate; main unless given
     #[arg(long = "function", value_name = "FN")]
     entry: Option<String>,
-    /// Of a program or a circuit's file: so many inputs, the first ones, are the garbler's; half of them,
+    /// Of a program or a circuit's file: the first N inputs are the garbler's; half of them,
     /// rounded up, unless given. Both sides must say the same
     #[arg(long, value_name = "N")]
     garbler_inputs: Option<usize>,
@@ -69,7 +69,6 @@ impl ProgramArgs {
             Blame::Usage if options == FileOptions::default() => {
                 Error::Usage(format!("{error}; tacit eval --list shows the functions"))
             }
-            Blame::Usage => Error::Usage(format!("--garbler-inputs, --bits: {error}")),
             _ => error,
         })
     }

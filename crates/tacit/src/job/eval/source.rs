@@ -31,7 +31,7 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
         && (named::find(name).is_some() || LongFunction::find(name).is_some())
     {
         return Err(Error::Usage(format!(
-            "{name} has its inputs and the order of its bits; these are said of files"
+            "garbler-inputs and bits are for circuits' files and programs, and {name} is built in"
         )));
     }
     if let Some(function) = named::find(name) {
@@ -57,7 +57,7 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
     let inputs = counted(function.owners().len(), "input");
     function.with_garbler_inputs(garbler).ok_or_else(|| Error::Parameter {
         name: "garbler-inputs",
-        what: format!("{} has {inputs}; at most as many are the garbler's", tacit_net::shown(name)),
+        what: format!("{} has {inputs}", tacit_net::shown(name)),
     })
 }
 

@@ -30,7 +30,7 @@ pub(in crate::job::psi) struct Sealed<'a> {
 }
 
 /// Makes a folder that its owner alone can enter, if there is none. Its name is on the disk when this returns, where the
-/// file system can: what is kept in a folder that a crash takes away is gone with it, attempts included.
+/// file system can, because files synced in a folder, attempts included, are lost if a crash removes the folder.
 pub(in crate::job::psi) fn lasting_folder(folder: &Path) -> Result<()> {
     if !folder.is_dir() {
         let made = private_folder().create(folder);
