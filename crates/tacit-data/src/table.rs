@@ -32,7 +32,7 @@ pub enum Source {
 type RowsOf<'m, 'f> = dyn Fn(usize) -> &'m [Vec<Cell>] + 'f;
 
 impl Source {
-    /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)),
+    /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`]),
     /// and finds the key's columns. How fields are separated and enclosed holds for CSV alone.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
         Self::open_all(&[path.to_owned()], spec, options)
