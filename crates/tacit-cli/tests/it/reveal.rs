@@ -631,14 +631,14 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
     );
     a.success();
     assert!(object(&b)["flags"].to_string().contains("overflow"), "{}", object(&b));
-    // Each side calls a circuit's file as it likes, and both say whose its inputs are.
+    // Each side calls a circuit's file as it likes.
     let lt32 = named::find("lt32").unwrap().circuit;
     for file in ["ours.txt", "theirs.txt"] {
         bench.write(file, bristol::write(&lt32, bristol::Format::Fashion).unwrap());
     }
     let counted = |ours: &'static str, theirs: &'static str| {
-        let shop = side(&function(ours, "count"), &["--give", "debt", "--result", "peer"]);
-        let (_, told) = run(&bench, &shop, &side(&function(theirs, "count"), &["--give", "good"]));
+        let shop = side(&function(ours, "count"), &["--give", "income", "--result", "peer"]);
+        let (_, told) = run(&bench, &shop, &side(&function(theirs, "count"), &["--give", "limit"]));
         object(&told)["count"].as_u64().unwrap()
     };
     assert_eq!(counted("ours.txt", "theirs.txt"), counted("lt32", "lt32"));
