@@ -7,7 +7,7 @@ import subprocess
 import time
 import zipfile
 
-from operations import Operation, Said, anew
+from operations import CUT, Operation, Said, anew
 
 PEER = ["--connect-timeout", "20", "--timeout", "20"]
 WHO = ["--identity", "own.key", "--peer", "other.pub"]
@@ -39,11 +39,67 @@ def operations():
         "successor", ["keygen", "--out", "new.key", "--successor-of", "own.key"], ["new.key", "new.pub"], None, keys,
         opens("fingerprint"), check=own_key_stays,
     )  # fmt: skip
+    yield Operation("key followed", RECEIVE, [], ["psi", *LISTEN, *TABLE, "--result", "peer", "--reveal", "count"], followed, check=is_remembered)
+    yield Meeting("invite", "w")
+    yield Meeting("join", "p")
     yield from intersections()
     yield from pools()
     yield from tags()
     yield from nisc()
     yield from services()
+
+
+RECEIVE = ["psi", *CONNECT, *TABLE, "--result", "me", "--reveal", "count"]
+
+
+def followed(case):
+    """The peer has another key, which the one that it had names."""
+    keys(case)
+    case.good(["keygen", "--out", "new.key", "--successor-of", "own.key"], "p")
+    shutil.copy(case.p / "own.pub", case.w / "other.pub")
+    (case.p / "new.key").replace(case.p / "own.key")
+    (case.p / "new.pub").replace(case.p / "own.pub")
+
+
+def is_remembered(case, said):
+    """Who has stolen the old key cannot name another one, after whatever crash."""
+    memory = case.w / "own.successions"
+    if said.code == 0 and (not memory.exists() or len(memory.read_text().splitlines()[-1]) != 140):
+        yield "which key follows which is not remembered"
+
+
+class Meeting(Operation):
+    """An invitation that is taken up; `host` is the side that invites."""
+
+    def __init__(self, name, host):
+        super().__init__(name, None, ["new.key", "new.pub", "peer.pub"], is_whole=opens("fingerprint"))
+        self.host, self.guest = (host, "p" if host == "w" else "w")
+
+    def perform(self, case, faulty=False):
+        words = ["--json", "invite", "--listen", "ADDRESS", "--minutes", "1", "--identity", "new.key"]
+        inviting = case.start(words, self.host, faulty and self.host == "w")
+        line = inviting.stdout.readline()
+        asked = Said(0, "", "")
+        if line.startswith("{"):
+            join = ["join", json.loads(line)["code"], "--connect", "ADDRESS", "--minutes", "1", "--identity", "new.key"]
+            asked = case.run(join, self.guest, faulty and self.guest == "w")
+        try:
+            out, err = inviting.communicate(timeout=1 if asked.code else 20)
+        except subprocess.TimeoutExpired:
+            # One whose guest did not come waits for another.
+            inviting.kill()
+            out, err = inviting.communicate()
+        return Said(inviting.returncode, out, err) if self.host == "w" else asked
+
+    def after(self, case, said):
+        """A code is spent: they meet again with a new one, and with the keys that they have."""
+        for folder in (case.w, case.p):
+            (folder / "peer.pub").unlink(missing_ok=True)
+        done = self.perform(case)
+        if done.code:
+            yield f"again: exit code {done.code}: {done.err.strip()[-300:]}"
+        elif (case.w / "peer.pub").read_text().split()[1] != (case.p / "new.pub").read_text().split()[1]:
+            yield "again: it is not the partner's key"
 
 
 def own_key_stays(case, _):
@@ -67,8 +123,15 @@ def intersections():
     yield Operation("psi in buckets", [*take, *spill, "--output", "both.csv"], ["both.csv"], [*send, *spill], keys)
     resume = [*spill, "--resume", "kept"]
     yield Operation(
-        "psi resumed", [*take, *resume, "--output", "both.csv"], ["both.csv"], [*send, *resume], keys, again=resumed
-    )
+        "psi resumed", [*take, *resume, "--output", "both.csv"], ["both.csv"], [*send, *resume], keys, again=resumed,
+        check=is_counted,
+    )  # fmt: skip
+
+
+def is_counted(case, said):
+    """What the peer has settled was tossed here, and that was counted: after a power cut too."""
+    if said.code == CUT and (case.p / "kept" / "plan").exists() and not (case.w / "kept" / "tosses").exists():
+        yield "the peer has settled a run that leaves no trace here"
 
 
 def resumed(case, operation):

@@ -17,8 +17,8 @@
  *     sync    fsync, fdatasync          the same
  *     full    calls that take room      half of a write, and from then on ENOSPC
  *     short   writes                    half of it
- *     crash   all                       a power cut with seed N, and exit code 99; at the process's end if it comes
- *                                       to less than N calls
+ *     crash   all                       a power cut with seed N, another one for each DISK_SEED, and exit code 99; at
+ *                                       the process's end if it comes to less than N calls
  *     dead    all                       EIO for every call of this machine until @cut
  *
  * A power cut keeps what was synced: of a file its content at its last sync, of a folder its names at its own. Of the
@@ -282,6 +282,11 @@ static void fire(struct machine *m, const char *what, const char *path) {
     close(fd);
 }
 
+static uint64_t seed_of(long n) {
+    const char *other = getenv("DISK_SEED");
+    return n + (other ? strtoull(other, NULL, 10) << 32 : 0);
+}
+
 /* Whether a fault comes instead of the call: its error, negative; 1 for half of a write. */
 static long fault(struct machine *m, enum what what, const char *call, const char *path, const char *other) {
     int is_part = strstr(path + strlen(m->folder), m->part) || (other && strstr(other, m->part));
@@ -292,7 +297,7 @@ static long fault(struct machine *m, enum what what, const char *call, const cha
     if ((m->kind == SYNC && what != FORCE) || (m->kind == FULL && !takes_room) || (m->kind == SHORT && what != WRITE)) return 0;
     if (++m->seen != m->n) return 0;
     fire(m, call, path);
-    if (m->kind == CRASH) cut(m, m->n), _exit(99);
+    if (m->kind == CRASH) cut(m, seed_of(m->n)), _exit(99);
     if (m->kind == SHORT || (m->kind == FULL && what == WRITE)) return 1;
     return m->kind == FULL ? -ENOSPC : -EIO;
 }
@@ -492,5 +497,5 @@ __attribute__((constructor)) static void begin(void) {
 
 __attribute__((destructor)) static void end(void) {
     inside = 1;
-    for (struct machine *m = machines; m < machines + MACHINES; m++) if (m->kind == CRASH && !m->fired) cut(m, m->n);
+    for (struct machine *m = machines; m < machines + MACHINES; m++) if (m->kind == CRASH && !m->fired) cut(m, seed_of(m->n));
 }

@@ -29,7 +29,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 COMMAND = os.environ.get("TACIT", str(ROOT / "target" / "debug" / "tacit"))
-KINDS = ["eio", "sync", "full", "short", "crash"]
+# What is left after a power cut is drawn: each of these draws anew.
+CUTS = ["crash", "crash-2", "crash-3"]
+KINDS = ["eio", "sync", "full", "short", *CUTS]
 SECONDS = 60
 CUT = 99
 # More calls than any operation makes here.
@@ -52,8 +54,8 @@ def free_port():
 class Case:
     """A folder `w` whose disk may fail, and `p` of the peer's, whose disk does not."""
 
-    def __init__(self, folder, disk, plan=None):
-        self.folder, self.disk, self.plan = folder, disk, plan
+    def __init__(self, folder, disk, plan=None, seed="0"):
+        self.folder, self.disk, self.plan, self.seed = folder, disk, plan, seed
         self.w, self.p = folder / "w", folder / "p"
         self.address = f"127.0.0.1:{free_port()}"
 
@@ -61,7 +63,7 @@ class Case:
         env = {"PATH": os.environ.get("PATH", ""), "RUST_BACKTRACE": "0"}
         if faulty and self.plan:
             env |= {"LD_PRELOAD": str(self.disk), "DISK_ROOT": str(self.w), "DISK_PLAN": self.plan}
-            env["DISK_FIRED"] = str(self.folder / "fired")
+            env |= {"DISK_FIRED": str(self.folder / "fired"), "DISK_SEED": self.seed}
         words = [word.replace("ADDRESS", self.address) for word in words]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **pipes}
         return subprocess.Popen(
@@ -211,11 +213,11 @@ def one(operation, work, disk, kind, n, keep):
     """Whether the fault came, and what was wrong."""
     folder = work / f"{kind}-{n}"
     shutil.copytree(operation.before.folder, folder)
-    case = Case(folder, disk, f"{kind}::{n}")
+    case = Case(folder, disk, f"{kind.split('-')[0]}::{n}", str(CUTS.index(kind)) if kind in CUTS else "0")
     try:
         said = operation.perform(case, faulty=True)
         fired = case.fired()
-        wrong = list(operation.faults(case, said, kind == "crash"))
+        wrong = list(operation.faults(case, said, kind in CUTS))
         if fired and kind == "short" and said.code:
             wrong.append(f"a short write is no fault: {said.err.strip()[-300:]}")
         if not fired and said.code:

@@ -420,7 +420,7 @@ impl Part {
 }
 
 /// Makes the name of a new file as durable as its content, where the file system can.
-pub fn sync_folder(file: &Path) {
+fn sync_folder(file: &Path) {
     // A folder that cannot be opened for reading, or a file system without this, leaves it to the system's
     // own time.
     let _ = File::open(folder(file)).and_then(|folder| folder.sync_all());

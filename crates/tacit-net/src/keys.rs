@@ -8,11 +8,13 @@ use crate::{Error, Result};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
+const TAKEN: &str = "exists already and is not overwritten; choose another name";
 const PUBLIC_LABEL: &str = "tacit-ed25519";
 pub(crate) const PRIVATE_LABEL: &str = "tacit-ed25519-private";
 /// Longest key file that is read.
@@ -70,6 +72,19 @@ impl PublicKey {
     pub fn line(&self, comment: &str) -> String {
         let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         format!("{PUBLIC_LABEL} {} {}", encode(&self.0).as_str(), comment.trim()).trim_end().to_owned()
+    }
+
+    /// Writes a public key file, whole or not at all. Errors: one that exists.
+    pub fn save(&self, path: &Path, comment: &str) -> Result<()> {
+        write_new(path, 0o644, format!("{}\n", self.line(comment)).as_bytes())
+    }
+
+    /// Whether [`save`](Self::save) can write to `path` now, said by its error.
+    pub fn can_be_saved(path: &Path) -> Result<()> {
+        if path.exists() {
+            return Err(key_error(path, TAKEN));
+        }
+        unfinished(path, 0o644).map(drop)
     }
 
     /// A short name to compare by eye or telephone: 128 bits of a hash, as eight groups of four hex digits.
@@ -189,7 +204,7 @@ impl Identity {
             return Err(key_error(path, "the private key cannot end in .pub; that is the public key's name"));
         }
         if public.exists() {
-            return Err(key_error(&public, "exists already and is not overwritten; choose another name"));
+            return Err(key_error(&public, TAKEN));
         }
         let encoded = encode(&self.seed);
         let line = Zeroizing::new([PRIVATE_LABEL, " ", encoded.as_str(), "\n"].concat());
@@ -245,7 +260,7 @@ pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
 }
 
 pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
-    let file = OpenOptions::new().read(true).open(path);
+    let file = File::open(path);
     let file = file.map_err(|error| key_error(path, format!("{error}; {remedy}")))?;
     // Room for the whole from the start: a buffer that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize + 1));
@@ -258,24 +273,53 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
+/// Writes a file of keys, whole or not at all, also if the power fails. Errors: one that exists.
 pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => key_error(path, TAKEN),
+        _ => key_error(path, error),
+    };
+    let mut file = unfinished(path, mode)?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    sync_names(folder_of(path));
+    Ok(())
+}
+
+/// As [`write_new`], in place of what is there.
+pub(crate) fn replace(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
+    let mut file = unfinished(path, mode)?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(|error| key_error(path, error))?;
+    file.persist(path).map_err(|error| key_error(path, error.error))?;
+    sync_names(folder_of(path));
+    Ok(())
+}
+
+/// A file beside `path` that is gone unless it takes its place.
+fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".tacit-key-");
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     #[cfg(not(unix))]
     let _ = mode;
-    let file = options.open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            key_error(path, "exists already and is not overwritten; choose another name")
+    builder.tempfile_in(folder_of(path)).map_err(|error| match error.kind() {
+        // The library's words name the unfinished file.
+        std::io::ErrorKind::NotFound => key_error(path, "there is no such folder; create it or choose another"),
+        std::io::ErrorKind::PermissionDenied => {
+            key_error(path, "its folder cannot be written to; choose another")
         }
-        _ => key_error(path, error),
-    });
-    let mut file = file?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = std::fs::remove_file(path);
-        key_error(path, error)
+        kind => key_error(path, std::io::Error::from(kind)),
     })
+}
+
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Puts the names in a folder on the disk, where the file system can.
+pub(crate) fn sync_names(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 #[cfg(unix)]

@@ -168,13 +168,19 @@ impl PublicKeys {
                 "too long for a file of successions; move it away after a look at it",
             ));
         }
+        // A line that a crash left half is of no run that went on.
+        let is_whole = |line: &&str| {
+            let words = line.split(' ').map(|word| (word.len(), word.is_ascii()));
+            words.eq([(64, true), (64, true), (10, true)]) && !line.contains('\0')
+        };
+        let known = || text.lines().filter(is_whole);
         let mut more = String::new();
         let all = self.all();
         for pair in all.windows(2) {
             let [(old, Some(until)), (new, _)] = pair else { continue };
             let [old, new] = [old, new].map(|key| hex(&key.to_bytes()));
             let line = format!("{old} {new} {}", date(*until));
-            match text.lines().find(|known| known.starts_with(&old)) {
+            match known().find(|known| known.starts_with(&old)) {
                 None => more += &format!("{line}\n"),
                 Some(known) if known == line => {}
                 Some(_) => {
@@ -192,9 +198,10 @@ impl PublicKeys {
         if more.is_empty() {
             return Ok(());
         }
-        // A line that a crash left unfinished is of no run that went on.
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        file.write_all(format!("{gap}{more}").as_bytes()).and_then(|()| file.sync_all()).map_err(fault)
+        file.write_all(format!("{gap}{more}").as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
+        keys::sync_names(keys::folder_of(memory));
+        Ok(())
     }
 
     /// What a user should know of the keys that were followed; nothing where none was.
@@ -245,12 +252,7 @@ pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Resul
     };
     let public = follower.save_with(new, &chain_of_new)?;
     // The old file names the new key once the new key is on the disk, and is there all the time.
-    let next = beside.with_extension("pub.next");
-    keys::write_new(&next, 0o644, chain.as_bytes())?;
-    std::fs::rename(&next, &beside).map_err(|error| {
-        let _ = std::fs::remove_file(&next);
-        Error::from(error)
-    })?;
+    keys::replace(&beside, 0o644, chain.as_bytes())?;
     Ok((follower.public(), public))
 }
 

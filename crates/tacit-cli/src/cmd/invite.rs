@@ -1,14 +1,13 @@
 //! `tacit invite` and `tacit join`: two people exchange their public keys by a code of a few words.
 
 use crate::cli::fault::made_a_key;
-use crate::cli::output::{name, sync_folder};
+use crate::cli::output::name;
 use crate::cli::{Context, waiting};
 use serde_json::json;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::crypto::text::counted;
-use tacit::net::Identity;
+use tacit::net::{Identity, PublicKey};
 use tacit::net::invite::{self, Code, Introduced, Patience, Place};
 use tacit::{Error, Result};
 
@@ -144,10 +143,8 @@ impl Common {
             made_a_key();
             context.note(&format!("note: made {} and {}", name(&self.identity), name(&public)));
         }
-        // Made and removed again: a code is spent before the key of the partner is there to be written.
-        let unwritable = |error: std::io::Error| Error::Input(format!("{}: {error}", name(&self.out)));
-        std::fs::OpenOptions::new().write(true).create_new(true).open(&self.out).map_err(unwritable)?;
-        std::fs::remove_file(&self.out).map_err(unwritable)?;
+        // A code is spent before the key of the partner is there to be written.
+        PublicKey::can_be_saved(&self.out)?;
         let wait = Some(Duration::from_secs(60 * self.minutes));
         let observer = waiting::observer(context.progress, "your partner");
         let patience = Patience { wait, proxy: self.proxy.clone(), observer, ..Patience::default() };
@@ -156,12 +153,7 @@ impl Common {
 
     /// Writes the partner's key, and says what comes next.
     fn keep(&self, introduced: &Introduced, identity: &Identity, context: &Context) -> Result<()> {
-        let line = introduced.key.line(&introduced.comment);
-        let mut options = std::fs::OpenOptions::new();
-        let unwritable = |error: std::io::Error| Error::Input(format!("{}: {error}", name(&self.out)));
-        let mut file = options.write(true).create_new(true).open(&self.out).map_err(unwritable)?;
-        writeln!(file, "{line}").and_then(|()| file.sync_all()).map_err(unwritable)?;
-        sync_folder(&self.out);
+        introduced.key.save(&self.out, &introduced.comment)?;
         let [own, theirs] = [identity.public(), introduced.key].map(|key| key.fingerprint());
         let object = json!({
             "name": "introduced", "peer": self.out, "fingerprint": theirs, "comment": introduced.comment,

@@ -1,7 +1,7 @@
 //! `tacit keygen`: a key pair that names one party.
 
 use crate::cli::Context;
-use crate::cli::output::{name, sync_folder};
+use crate::cli::output::name;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::Result;
@@ -53,9 +53,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 
 fn succeed(args: &Args, old: &Path, context: &Context) -> Result<()> {
     let (key, public) = name_successor(old, &args.out, &args.comment, args.overlap)?;
-    sync_folder(&args.out);
     let named_in = old.with_extension("pub");
-    sync_folder(&named_in);
     let object = json!({
         "name": "keygen", "private": args.out, "public": public, "fingerprint": key.fingerprint(),
         "successor_of": old, "named_in": named_in, "overlap_days": args.overlap,
@@ -75,6 +73,5 @@ fn succeed(args: &Args, old: &Path, context: &Context) -> Result<()> {
 pub(super) fn make(path: &Path, comment: &str) -> Result<(PublicKey, PathBuf)> {
     let identity = Identity::generate()?;
     let public = identity.save(path, comment)?;
-    sync_folder(path);
     Ok((identity.public(), public))
 }

@@ -1,7 +1,9 @@
 //! Two gateways and their drivers: a job's result is that of a plain join, whatever a disk does on the way.
 
 use crate::disk::{Fault, Kind, Machine};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 use tacit::job::psi::gateway::{Gateway, Given, Planned, Ran, Setup, Throw, Token};
 use tacit::job::psi::{ATTEMPTS, Job, Learns};
@@ -21,6 +23,8 @@ pub(crate) struct Gateways {
     machines: [Machine; 2],
     jobs: u64,
     patience: Duration,
+    /// The jobs whose plan a driver was given, and the token that opened them.
+    planned: [Mutex<(BTreeSet<String>, String)>; 2],
 }
 
 type Digests = Vec<[u8; 32]>;
@@ -38,7 +42,7 @@ impl Gateways {
             std::fs::create_dir(folder.join(name)).unwrap();
             Machine::watch(folder.join(name))
         });
-        Gateways { config, machines, jobs: 0, patience: PATIENCE[1] }
+        Gateways { config, machines, jobs: 0, patience: PATIENCE[1], planned: Default::default() }
     }
 
     /// A gateway; the second one calls the first.
@@ -65,6 +69,11 @@ impl Gateways {
         let size = (own.len() as u64, BUCKETS);
         let planned =
             Planned::open(&address, &token, label, &job, &*base, size, Given::default(), self.patience)?;
+        let text = std::fs::read_to_string(self.machines[side].folder.join("state/token")).unwrap();
+        let mut known = self.planned[side].lock().unwrap();
+        known.0.insert(label.to_owned());
+        known.1 = text;
+        drop(known);
         let throw = planned.throw();
         let mut matches = Vec::new();
         for number in 0..planned.buckets {
@@ -93,6 +102,22 @@ impl Gateways {
         Ok([one?, two?])
     }
 
+    /// What a driver was given is on the disk, whatever happened since: its token, and a folder for each job in which its
+    /// attempts are counted.
+    fn check(&self, side: usize) {
+        let state = self.machines[side].folder.join("state");
+        let known = self.planned[side].lock().unwrap();
+        if known.0.is_empty() {
+            return;
+        }
+        let token = std::fs::read_to_string(state.join("token"));
+        assert_eq!(token.ok().as_ref(), Some(&known.1), "the token is another one");
+        let jobs = std::fs::read_dir(state.join("jobs")).map(|jobs| jobs.flatten().collect());
+        let jobs: Vec<_> = jobs.unwrap_or_default();
+        let counted = jobs.iter().filter(|job| job.path().join("tosses").exists()).count();
+        assert!(counted >= known.0.len(), "{counted} of {} jobs are on the disk", known.0.len());
+    }
+
     /// A job, with a fault of one side's disk; it is taken up again until it has its result, or all its attempts.
     pub(crate) fn happen(&mut self, side: usize, fault: Option<Fault>, seed: u64) {
         self.jobs += 1;
@@ -110,6 +135,7 @@ impl Gateways {
             Some(Fault { kind: Kind::Dead, .. }) => self.machines[side].cut(seed),
             _ => self.machines[side].mend(),
         }
+        self.check(side);
         for tries in 1..TRIES {
             match &last {
                 Ok(found) => return assert!(found.iter().all(|found| *found == both), "another result"),
