@@ -603,7 +603,7 @@ impl Source {
 
 /// That a file as this one is written has no room for what comes behind its columns.
 fn no_room(target: &Path, what: &'static str) -> Error {
-    let remedy = "name it .parquet or .arrow, or let such cells be left empty (`unfit` null)";
+    let remedy = "name it .parquet or .arrow, or let such cells be left empty (--unfit null)";
     Error::NoRoom { path: target.to_owned(), what, remedy }
 }
 

@@ -121,16 +121,47 @@ pub(crate) fn listed(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let is_name = place::is_remote(path) || path == Path::new("-");
         if !is_name && path.is_dir() {
             files.extend(in_folder(path)?);
-        } else if !is_name
-            && !path.exists()
-            && path.to_str().is_some_and(|text| text.contains(['*', '?', '[']))
-        {
+        } else if !is_name && is_pattern(path) {
             files.extend(matching(path)?);
         } else {
             files.push(path.clone());
         }
     }
     Ok(files)
+}
+
+/// The files that this name leads to, without those that cannot be looked at.
+pub(crate) fn seen(path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        return entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    }
+    match is_pattern(path) {
+        true => found(path).map_or(Vec::new(), |found| found.flatten().collect()),
+        false => vec![path.to_owned()],
+    }
+}
+
+fn is_pattern(path: &Path) -> bool {
+    !path.exists() && path.to_str().is_some_and(|text| text.contains(['*', '?', '[']))
+}
+
+/// Whether a pattern describes this name.
+pub(crate) fn is_called(name: &Path, pattern: &Path) -> bool {
+    let of = |pattern: &Path| glob::Pattern::new(pattern.to_str()?).ok();
+    is_pattern(pattern) && of(pattern).is_some_and(|pattern| pattern.matches_path_with(name, RULES))
+}
+
+const RULES: glob::MatchOptions = glob::MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
+
+fn found(pattern: &Path) -> Result<glob::Paths> {
+    let text = pattern.to_str().unwrap_or_default();
+    // What is no pattern is a name, of a file that is not there.
+    glob::glob_with(text, RULES).map_err(|_| Error::NotFound(pattern.to_owned()))
 }
 
 /// The files of a folder by their names, but for hidden ones, those that begin with `_`, and empty ones.
@@ -161,12 +192,8 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// The files that a pattern describes, by their names.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let text = pattern.to_str().unwrap_or_default();
-    let rules = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
-    // What is no pattern is a name, of a file that is not there.
-    let found = glob::glob_with(text, rules).map_err(|_| Error::NotFound(pattern.to_owned()))?;
     let mut files = Vec::new();
-    for path in found {
+    for path in found(pattern)? {
         let path = path.map_err(|error| Error::Unreadable {
             path: error.path().to_owned(),
             source: std::io::Error::from(error.error().kind()),

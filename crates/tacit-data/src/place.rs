@@ -123,7 +123,7 @@ pub fn canonical(path: &Path) -> String {
     }
     let Some((_, rest)) = path.to_str().and_then(of_database) else {
         return match is_remote(path) {
-            true => shown(path).to_string_lossy().into_owned(),
+            true => of_server(&shown(path).to_string_lossy()),
             false => match sheet(path) {
                 (file, Some(part)) => format!("{}#{part}", without_links(file).to_string_lossy()),
                 (file, None) => without_links(file).to_string_lossy().into_owned(),
@@ -199,6 +199,25 @@ pub(crate) fn decoded(text: &str) -> String {
 fn of_web(text: &str) -> Option<(&str, &str)> {
     let scheme = WEB.iter().find(|scheme| text.starts_with(**scheme))?;
     Some(text.split_at(scheme.len()))
+}
+
+/// One spelling of a shown address of the web: whatever the scheme, the case of the host, a port that goes without
+/// saying, steps that lead nowhere and signs that need no percent.
+fn of_server(shown: &str) -> String {
+    let Some((scheme, rest)) = of_web(shown) else { return shown.to_owned() };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.to_lowercase();
+    let usual = if scheme == WEB[0] { ":443" } else { ":80" };
+    let host = host.strip_suffix(usual).unwrap_or(&host).trim_end_matches('.');
+    let mut steps = Vec::new();
+    for step in path.split('/').map(decoded) {
+        match step.as_str() {
+            "" | "." => {}
+            ".." => _ = steps.pop(),
+            _ => steps.push(step),
+        }
+    }
+    format!("{}{host}/{}", WEB[0], steps.join("/"))
 }
 
 /// Host, port and path out of what is behind `https://`; nothing where it is not clear which part is a password.
@@ -383,6 +402,17 @@ mod tests {
             assert_eq!(canonical(&at("b/u.csv")), canonical(&at("a/u.csv")));
         }
         assert_ne!(canonical(&at("a/u.csv")), one);
+        let web = |address: &str| canonical(Path::new(address));
+        for other in [
+            "https://HOST.example:443/a.csv",
+            "http://host.example:80/a.csv",
+            "https://ann:secret@host.example./b/..//./%61.csv?signature=1",
+        ] {
+            assert_eq!(web(other), web("https://host.example/a.csv"), "{other}");
+        }
+        for other in ["https://host.example:8443/a.csv", "https://host.example/A.csv"] {
+            assert_ne!(web(other), web("https://host.example/a.csv"), "{other}");
+        }
     }
 
     #[test]

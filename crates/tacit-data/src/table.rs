@@ -562,9 +562,16 @@ impl Passing {
     }
 }
 
-/// The files that make up the table of this name now: of a folder or a pattern several, of a workbook's sheet the
-/// workbook, and none where it cannot be told.
+/// The files that may be part of the table of this name now: of a folder or a pattern several, of a workbook's sheet the
+/// workbook. What cannot be looked at is left out, also where it keeps the table from being read.
 pub fn files_of(path: &Path) -> Vec<PathBuf> {
-    let files = opened::listed(&[path.to_owned()]).unwrap_or_default();
+    let files = opened::seen(path);
     files.iter().map(|file| place::sheet(file).0.to_owned()).collect()
+}
+
+/// Whether the table called `whole` has what is called `part` among its files, by these names alone: of a folder what
+/// is in it, of a pattern what is called so. Both are paths from the root.
+pub fn covers(whole: &Path, part: &Path) -> bool {
+    let part = place::sheet(part).0;
+    part.parent() == Some(whole) || opened::is_called(part, whole)
 }

@@ -4,7 +4,7 @@
 //! Each side signs a message together with a value of the session that both have and nobody else could have
 //! made ([`Certified::exporter`]). Whoever gets value, message, chain and signature can verify it.
 
-use crate::keys::key_error;
+use crate::keys::{is_anybodys, key_error};
 use crate::{Error, Result};
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
@@ -108,14 +108,32 @@ fn element(tag: u8, input: &[u8]) -> Option<(&[u8], &[u8])> {
     (found == tag && rest.len() >= length).then(|| rest.split_at(length))
 }
 
+/// Algorithm and key of a SubjectPublicKeyInfo.
+fn key_of(info: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (info, _) = element(0x30, info)?;
+    let (algorithm, rest) = element(0x30, info)?;
+    let (&0, key) = element(0x03, rest)?.0.split_first()? else { return None };
+    Some((algorithm, key))
+}
+
+/// An error where anybody can sign in a certificate's name, as its Ed25519 key is of small order: authorities may sign
+/// such a key, because the proof that its owner has it can be made up too.
+pub(crate) fn admit(certificate: &CertificateDer<'_>) -> std::result::Result<(), rustls::Error> {
+    let info = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
+    // Keys of no other algorithm have 32 bytes.
+    match key_of(&info).and_then(|(_, key)| key.try_into().ok()).is_some_and(is_anybodys) {
+        true => Err(rustls::Error::General("with the certificate's key anybody can sign".to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Whether the key of the chain's first certificate signed `message` over the session of `exporter`.
 pub fn is_signed(chain: &[Vec<u8>], exporter: &[u8; 32], message: &[u8], signed: &Signed) -> bool {
     let verify = || {
         let leaf = CertificateDer::from(chain.first()?.as_slice());
+        admit(&leaf).ok()?;
         let info = ParsedCertificate::try_from(&leaf).ok()?.subject_public_key_info();
-        let (info, _) = element(0x30, &info)?;
-        let (algorithm, rest) = element(0x30, info)?;
-        let (&0, key) = element(0x03, rest)?.0.split_first()? else { return None };
+        let (algorithm, key) = key_of(&info)?;
         let scheme = SCHEMES.into_iter().find(|scheme| u16::from(*scheme) == signed.scheme)?;
         let known = provider().signature_verification_algorithms.mapping;
         let (_, algorithms) = known.iter().find(|(known, _)| *known == scheme)?;
@@ -154,6 +172,7 @@ pub fn verify(chain: &[Vec<u8>], authorities: &Path, seconds: u64) -> Result<()>
     let chain: Vec<CertificateDer<'_>> =
         chain.iter().map(|certificate| CertificateDer::from(certificate.as_slice())).collect();
     let (leaf, more) = chain.split_first().ok_or_else(|| Error::Tls("there is no certificate".to_owned()))?;
+    chain.iter().try_for_each(admit).map_err(tls_error)?;
     let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
     verifier.verify_client_cert(leaf, more, at).map(|_| ()).map_err(tls_error)
 }
@@ -187,5 +206,60 @@ pub(crate) fn tls_error(error: rustls::Error) -> Error {
             | AlertDescription::CertificateExpired),
         ) => Error::Refused { alert: format!("{alert:?}") },
         error => Error::Tls(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+    /// The neutral point as a key, by which the signature of this point and 0 verifies on every message.
+    struct Neutral;
+
+    const NEUTRAL: [u8; 32] = {
+        let mut bytes = [0; 32];
+        bytes[0] = 1;
+        bytes
+    };
+
+    impl rcgen::PublicKeyData for Neutral {
+        fn der_bytes(&self) -> &[u8] {
+            &NEUTRAL
+        }
+
+        fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+            &rcgen::PKCS_ED25519
+        }
+    }
+
+    #[test]
+    fn a_certificate_by_which_anybody_can_sign_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (key, mut parameters) = (KeyPair::generate().unwrap(), CertificateParams::default());
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authorities = folder.path().join("ca.pem");
+        std::fs::write(&authorities, parameters.self_signed(&key).unwrap().pem()).unwrap();
+        let issuer = Issuer::new(parameters, key);
+        let of = || CertificateParams::new(vec!["bob.example".to_owned()]).unwrap();
+        let own = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        let [good, bad] = [of().signed_by(&own, &issuer), of().signed_by(&Neutral, &issuer)]
+            .map(|made| made.unwrap().der().clone());
+        let now = crate::calendar::today() * 86_400;
+        verify(&[good.to_vec()], &authorities, now).unwrap();
+        assert!(
+            verify(&[bad.to_vec()], &authorities, now).unwrap_err().to_string().contains("anybody can sign")
+        );
+        assert!(admit(&good).is_ok() && admit(&bad).is_err());
+        let made_up = Signed { scheme: 0x0807, signature: [&NEUTRAL[..], &[0; 32]].concat() };
+        assert!(is_taken(&made_up.signature), "the library has it verify");
+        assert!(!is_signed(&[bad.to_vec()], &[7; 32], b"a message", &made_up));
+    }
+
+    /// Whether the library takes the made-up signature.
+    fn is_taken(signature: &[u8]) -> bool {
+        let known = provider().signature_verification_algorithms.mapping;
+        let of = known.iter().find(|(scheme, _)| *scheme == SignatureScheme::ED25519).unwrap().1;
+        of.iter().any(|one| one.verify_signature(&NEUTRAL, b"whatever", signature).is_ok())
     }
 }

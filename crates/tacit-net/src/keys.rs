@@ -128,7 +128,7 @@ impl PublicKey {
 }
 
 /// Whether a key is a point of small order, for which signatures can be made up without knowing anything.
-fn is_anybodys(key: &[u8; 32]) -> bool {
+pub(crate) fn is_anybodys(key: &[u8; 32]) -> bool {
     CompressedEdwardsY(*key).decompress().is_some_and(|point| point.is_small_order())
 }
 
@@ -305,7 +305,9 @@ fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
     let _ = mode;
     builder.tempfile_in(folder_of(path)).map_err(|error| match error.kind() {
         // The library's words name the unfinished file.
-        std::io::ErrorKind::NotFound => key_error(path, "there is no such folder; create it or choose another"),
+        std::io::ErrorKind::NotFound => {
+            key_error(path, "there is no such folder; create it or choose another")
+        }
         std::io::ErrorKind::PermissionDenied => {
             key_error(path, "its folder cannot be written to; choose another")
         }

@@ -443,6 +443,7 @@ fn named<'n>(
     certificate: &CertificateDer<'_>,
     peers: &'n [ServerName<'static>],
 ) -> std::result::Result<&'n ServerName<'static>, rustls::Error> {
+    certificate::admit(certificate)?;
     let certificate = ParsedCertificate::try_from(certificate)?;
     let mut fault = rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
     let mut found = None;

@@ -268,6 +268,7 @@ impl<R: RotReceiver> RotToOt<R> {
             return Err(Error::Usage { protocol: "ot", what: "one choice bit a string" });
         }
         let mut out = Vec::with_capacity(lengths.len());
+        let mut other = Vec::new();
         let mut pads = Zeroizing::new(vec![Block::ZERO; lengths.len().min(CHUNK)]);
         for start in (0..lengths.len()).step_by(CHUNK) {
             let lengths = &lengths[start..lengths.len().min(start + CHUNK)];
@@ -275,10 +276,11 @@ impl<R: RotReceiver> RotToOt<R> {
             self.chosen_pads(channel, choices, start, pads)?;
             for (j, (length, pad)) in lengths.iter().zip(pads).enumerate() {
                 let mut string = vec![0u8; *length];
-                let mut other = vec![0u8; *length];
+                other.clear();
+                other.resize(*length, 0);
                 channel.recv(&mut string)?;
                 channel.recv(&mut other)?;
-                let take = (choices.get(start + j) as u8).wrapping_neg();
+                let take = Block::mask(choices.get(start + j)).low() as u8;
                 for (a, b) in string.iter_mut().zip(&other) {
                     *a ^= (*a ^ b) & take;
                 }

@@ -136,7 +136,7 @@ fn send_level(
                 let pad = four.iter().zip(MASKS).fold(0, |pad, ([zero, one], mask)| {
                     pad ^ (zero.low() as u16 & !mask) ^ (one.low() as u16 & mask)
                 });
-                let answer = pad ^ u16::from(*share).wrapping_neg() ^ 1 << (nibble ^ turn);
+                let answer = pad ^ Block::mask(*share == 1).low() as u16 ^ 1 << (nibble ^ turn);
                 answers.extend_from_slice(&answer.to_le_bytes());
             }
         }

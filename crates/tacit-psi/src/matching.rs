@@ -3,6 +3,7 @@
 
 use crate::room::reserve;
 use crate::{Result, work};
+use tacit_crypto::Block;
 use zeroize::Zeroizing;
 
 /// What is compared as a number.
@@ -82,7 +83,7 @@ impl Found {
         self.len = self.len.min(most);
         let len = self.len;
         for (at, pair) in self.pairs.iter_mut().enumerate() {
-            let keep = ((at < len) as u32).wrapping_neg();
+            let keep = Block::mask(at < len).low() as u32;
             *pair = (pair.0 | !keep, pair.1 & keep);
         }
         self

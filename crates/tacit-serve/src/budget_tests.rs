@@ -344,9 +344,14 @@ fn spellings_and_links_of_one_file_are_one_account() {
 /// Of an earlier charge only the place is still known.
 #[test]
 fn a_folder_and_then_a_file_of_it_or_another_pattern_have_one_budget() {
-    for (before, after) in
-        [("parts", "parts/one.csv"), ("parts/*.csv", "parts/one.csv"), ("parts", "parts/o*.csv")]
-    {
+    // The last two by names alone: a folder within keeps the first from being read, and the file is no more.
+    for (before, after, more) in [
+        ("parts", "parts/one.csv", None),
+        ("parts/*.csv", "parts/one.csv", None),
+        ("parts", "parts/o*.csv", None),
+        ("parts", "parts/o*.csv", Some("within")),
+        ("parts/*.csv", "parts/one.csv", Some("gone")),
+    ] {
         let here = Here::start("");
         let parts = here.folder.path().join("parts");
         std::fs::create_dir(&parts).unwrap();
@@ -354,6 +359,14 @@ fn a_folder_and_then_a_file_of_it_or_another_pattern_have_one_budget() {
         reload(&here, |text| text.replace("\"table.csv\"", &format!("{before:?}")), 1);
         drop(here.begin_run("match"));
         here.wait_for("broken off", 1);
+        match more {
+            Some("within") => std::fs::create_dir(parts.join("sub")).unwrap(),
+            Some(_) => {
+                std::fs::rename(parts.join("one.csv"), parts.join("one")).unwrap();
+                std::fs::write(parts.join("one.csv"), "").unwrap();
+            }
+            None => {}
+        }
         let changed = |text: String| {
             text.replace(&format!("{before:?}"), &format!("{after:?}"))
                 .replace("[sources.table]", "[sources.fresh]")

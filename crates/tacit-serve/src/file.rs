@@ -169,6 +169,12 @@ impl Lines {
             return Err(Error::file(&self.path, what, ErrorKind::InvalidData.into()));
         }
         self.sync()?;
+        // What is written to a file without a name is lost at the next start.
+        if !is_named(&self.file, &self.path) {
+            let what =
+                "is no longer the file that was opened: it was moved or removed; put it back and start again";
+            return Err(Error::file(&self.path, what, ErrorKind::NotFound.into()));
+        }
         let text = format!("{line}\n");
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
@@ -179,6 +185,22 @@ impl Lines {
         }
         self.length += text.len() as u64;
         Ok(())
+    }
+}
+
+/// Whether the file is the one of this name. Where files have no number that a program can ask for, it is taken to be.
+fn is_named(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let number = |about: std::fs::Metadata| (about.dev(), about.ino());
+        file.metadata()
+            .is_ok_and(|own| std::fs::metadata(path).is_ok_and(|named| number(own) == number(named)))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        true
     }
 }
 
@@ -249,9 +271,16 @@ pub(crate) fn private_folder(path: &Path) -> Result<()> {
     // One that is there may be of a process that was killed before it was on the disk.
     let above = path.ancestors().skip(1).take_while(is_new);
     let unsynced: Vec<&Path> = std::iter::once(path).chain(above).collect();
+    let was_there = path.is_dir();
     let made = builder.recursive(true).create(path);
     made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))?;
-    unsynced.into_iter().try_for_each(sync_folder)
+    match unsynced.into_iter().try_for_each(sync_folder) {
+        // Made for us by somebody else, in a folder that we may enter and not list.
+        Err(Error::File { source, .. }) if was_there && source.kind() == ErrorKind::PermissionDenied => {
+            Ok(())
+        }
+        synced => synced,
+    }
 }
 
 /// The path, fit for a line of text.
@@ -270,6 +299,25 @@ mod tests {
             Ok(())
         });
         lines.map(|lines| (lines, found))
+    }
+
+    /// What is added to a file that was moved away would not be there at the next start.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_without_its_name_takes_no_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let (mut lines, _) = all_of(&path).unwrap();
+        lines.append("one").unwrap();
+        std::fs::rename(&path, folder.path().join("moved")).unwrap();
+        let error = lines.append("two").unwrap_err().to_string();
+        assert!(error.contains("moved or removed"), "{error}");
+        std::fs::write(&path, "another\n").unwrap();
+        assert!(lines.append("two").is_err());
+        std::fs::rename(folder.path().join("moved"), &path).unwrap();
+        lines.append("three").unwrap();
+        drop(lines);
+        assert_eq!(all_of(&path).unwrap().1, ["one", "three"]);
     }
 
     /// What is replaced is the old file or the new one, whatever a crash left, and nobody gets between.

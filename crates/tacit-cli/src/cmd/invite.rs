@@ -7,8 +7,8 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::crypto::text::counted;
-use tacit::net::{Identity, PublicKey};
 use tacit::net::invite::{self, Code, Introduced, Patience, Place};
+use tacit::net::{Identity, PublicKey};
 use tacit::{Error, Result};
 
 const AFTER_INVITE: &str = "\

@@ -442,7 +442,7 @@ fn open(
     let messages = nisc::open(&asked, &choices, reply).map_err(|e| of_answered(reply_path, e))?;
     let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
     for message in messages.iter() {
-        text.push_str(&message.to_hex());
+        text.push_str(&Zeroizing::new(message.to_hex()));
         text.push('\n');
     }
     let mut file = Output::create(out)?;
@@ -553,7 +553,8 @@ fn read_messages(path: &Path) -> Result<Zeroizing<Vec<[Block; 2]>>> {
     let refuse =
         |line: usize| named(path, &format!("line {line}: must be two messages of 32 hex digits each"));
     let text = std::str::from_utf8(&bytes).map_err(|_| refuse(1))?;
-    let mut messages = Zeroizing::new(Vec::new());
+    // Room for all from the start: a list that grows leaves copies behind.
+    let mut messages = Zeroizing::new(Vec::with_capacity(text.lines().count()));
     for (i, line) in text.lines().enumerate() {
         let mut words = line.split_ascii_whitespace();
         let pair = [words.next(), words.next()].map(|word| word.and_then(parse_block));
@@ -567,11 +568,8 @@ fn read_messages(path: &Path) -> Result<Zeroizing<Vec<[Block; 2]>>> {
 
 /// A block of 32 hex digits, its bytes in memory order.
 fn parse_block(word: &str) -> Option<Block> {
-    let digits: Option<Vec<u32>> = word.chars().map(|c| c.to_digit(16)).collect();
-    let mut bytes = [0u8; 16];
-    let digits = digits.filter(|digits| digits.len() == 32)?;
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = (pair[0] << 4 | pair[1]) as u8;
+    if word.len() != 32 || !word.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
     }
-    Some(Block::from_bytes(bytes))
+    u128::from_str_radix(word, 16).ok().map(|number| Block::from_bytes(number.to_be_bytes()))
 }

@@ -125,7 +125,7 @@ fn a_dialect_that_cannot_hold_the_peers_cells_is_refused_or_leaves_them_empty() 
     bench.write("peer.csv", "k,note,more\na,\"x,y\",1\nb,z,\"2\n3\"\nd,w,4\n");
     let asks = ["--input", "plain.csv", "--key", "k", "--quote", "none", "--reveal", "payload:note,more"];
     let said = alone(&bench, &[&asks[..], &["--output", "o.csv"]].concat());
-    said.fails_with(3, &["o.csv", "cannot hold every cell of the peer's", "`unfit` null", ".parquet"]);
+    said.fails_with(3, &["o.csv", "cannot hold every cell of the peer's", "--unfit null", ".parquet"]);
     let said = alone(&bench, &[&asks[..], &["--output-all", "o.csv"]].concat());
     said.fails_with(3, &["o.csv", "every cell"]);
     let gives = ["--input", "peer.csv", "--key", "k", "--reveal", "payload", "--give", "note,more"];

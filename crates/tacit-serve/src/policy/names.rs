@@ -6,7 +6,7 @@ use crate::ledger::{key_name, peer_name, place_name, source_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tacit::data::place;
-use tacit::data::table::files_of;
+use tacit::data::table::{covers, files_of};
 
 impl Policy {
     /// The names of each peer: its label, and all keys that it has or had.
@@ -36,13 +36,19 @@ impl Policy {
             }
             all.push(names);
         }
+        let prefix = place_name("");
+        let paths = places.iter().filter_map(|name| name.strip_prefix(&prefix).map(Path::new));
+        let paths: Vec<&Path> = paths.filter(|path| path.is_absolute()).collect();
+        let name_of = |path: &Path| place_name(&path.to_string_lossy());
         let mut files: BTreeMap<(u64, u64), BTreeSet<String>> = BTreeMap::new();
-        for name in places {
-            let path = name.strip_prefix(&place_name("")).map(Path::new).filter(|path| path.is_absolute());
+        for path in &paths {
             // A run on a folder or a pattern can reveal rows of each of its files.
-            for file in path.map(files_of).unwrap_or_default().iter().filter_map(|file| file_of(file)) {
-                files.entry(file).or_default().insert(name.clone());
+            for file in files_of(path).iter().filter_map(|file| file_of(file)) {
+                files.entry(file).or_default().insert(name_of(path));
             }
+            // Whether or not its files can be seen today.
+            let parts = paths.iter().filter(|part| covers(path, part));
+            all.extend(parts.map(|part| vec![name_of(path), name_of(part)]));
         }
         all.extend(
             files.into_values().filter(|names| names.len() > 1).map(|names| names.into_iter().collect()),

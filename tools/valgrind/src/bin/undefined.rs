@@ -15,7 +15,7 @@ use tacit_crypto::group::{Points, Scalars, Table};
 use tacit_crypto::hash::{self, Mitccrh};
 use tacit_crypto::{BitVec, Block, Prg, commit, gf128, transcript::Transcript};
 use tacit_net::{Channel, Identity, LinkModel};
-use tacit_ot::convert::{CotToRot, Derandomised};
+use tacit_ot::convert::{CotToRot, Derandomised, RotToOt};
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
 use tacit_ot::extension::{SoftReceiver, SoftSender};
 use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
@@ -191,6 +191,28 @@ fn transfers() {
     shown(pairs.as_flattened());
     let mut all = pairs.iter().zip(shown(&chosen)).zip(public_bits(&bits).iter());
     assert!(all.all(|((pair, chosen), bit)| *chosen == pair[usize::from(bit)]));
+}
+
+/// Strings, short ones and those that a stream of pads covers.
+fn strings() {
+    const LENGTHS: [usize; 4] = [1, 16, 17, 5000];
+    let choices = secret_bits(LENGTHS.len(), 5);
+    let pairs = LENGTHS.map(|length| [1, 2].map(|byte| vec![secret::<u8>(byte); length]));
+    let (sent, received) = wire::run(
+        |channel| {
+            let sender = KosSender::setup(channel, &Dealt, &mut prg(2))?;
+            RotToOt::new(CotToRot::new(sender)).send_strings(channel, &pairs)
+        },
+        |channel| {
+            let receiver = KosReceiver::setup(channel, &Dealt, &mut prg(3))?;
+            RotToOt::new(CotToRot::new(receiver)).receive_strings(channel, &choices, &LENGTHS)
+        },
+    );
+    sent.expect("an honest sender");
+    for (string, choice) in received.expect("an honest receiver").iter().zip(public_bits(&choices).iter()) {
+        request::defined(string);
+        assert!(string.iter().all(|byte| *byte == 1 + u8::from(choice)));
+    }
 }
 
 fn vole_gf128(security: Security) {
@@ -370,6 +392,7 @@ const CASES: &[Case] = &[
         );
     }),
     ("random and chosen OTs", transfers),
+    ("strings", strings),
     ("silent, semi-honest", || silent(Security::SemiHonest)),
     ("silent, malicious", || silent(Security::Malicious)),
     ("ferret, semi-honest", || ferret(Security::SemiHonest)),

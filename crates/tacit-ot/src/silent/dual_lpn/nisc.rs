@@ -646,7 +646,7 @@ fn trees(seed: Block, shape: Shape) -> (SenderTrees, Scalars, Prg) {
 
 impl SenderKey {
     /// Bytes of [`to_bytes`](Self::to_bytes).
-    pub const LEN: usize = HEADER + 32 + 2 * size_of::<Block>();
+    pub const LEN: usize = HEADER + 32 + 2 * size_of::<Block>() + 32;
 
     /// S.Gen: answers a public key, as and for those of `parties`. `context` is the receiver's.
     ///
@@ -776,19 +776,31 @@ impl SenderKey {
         let mut out = Zeroizing::new(header.write());
         out.extend_from_slice(&self.answer_id);
         out.extend_from_slice(Block::as_bytes(&[self.start, self.seed]));
+        let digest = key_digest(&out);
+        out.extend_from_slice(&digest);
         out
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (header, body) = Header::read(bytes, Kind::SenderKey)?;
-        let cut = body.split_first_chunk::<32>().filter(|(_, rest)| rest.len() == 32);
+        let cut = body.split_first_chunk::<32>().filter(|(_, rest)| rest.len() == 2 * 32);
         let Some((answer_id, rest)) = cut else { return Err(malformed("the key's length is wrong")) };
+        let (rest, digest) = rest.split_at(32);
+        // A damaged seed makes a reply of other messages, whose MAC fits.
+        if key_digest(&bytes[..bytes.len() - digest.len()]) != digest {
+            return Err(malformed("the key is damaged; restore it or begin again with `answer`"));
+        }
         let mut rest = Blocks(rest);
         let (start, seed) = (rest.next(), rest.next());
         let (params, public_id) = (header.params, header.id);
         Ok(SenderKey { params, seed, public_id, answer_id: *answer_id, start })
     }
+}
+
+/// Shows damage to the file of a sender's key.
+fn key_digest(bytes: &[u8]) -> [u8; 32] {
+    *blake3::Hasher::new_derive_key("tacit silent nisc sender key").update(bytes).finalize().as_bytes()
 }
 
 /// The sender's half of the random OTs.

@@ -93,7 +93,7 @@ impl Job {
                 "result-to-owner",
                 format!(
                     "is needed on both sides: whoever chooses the numbers and gets what is made of them can read {MOST_CARRIED} \
-                     memberships and more from one {kind}; or give the result to the other side"
+                     memberships and more from one run; or give the result to the other side"
                 ),
             );
         }

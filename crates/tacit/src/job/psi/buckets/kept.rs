@@ -36,13 +36,20 @@ pub(in crate::job::psi) fn lasting_folder(folder: &Path) -> Result<()> {
         let made = private_folder().create(folder);
         made.map_err(|source| Error::file(folder, "cannot be made", source))?;
     }
-    sync_names(folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")));
-    Ok(())
+    sync_names(folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
-/// Puts the names in a folder on the disk, where the file system can.
-pub(in crate::job::psi) fn sync_names(folder: &Path) {
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+/// Puts the names in a folder on the disk, where the file system can and we may list the folder.
+pub(in crate::job::psi) fn sync_names(folder: &Path) -> Result<()> {
+    use std::io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(source)
+            if cfg!(unix) && ![InvalidInput, PermissionDenied, Unsupported].contains(&source.kind()) =>
+        {
+            Err(Error::file(folder, "cannot be synced", source))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Holds a folder for this process; `busy` is said of one that another holds.
@@ -79,8 +86,7 @@ impl Sealed<'_> {
         out.write(bytes).map_err(fault)?;
         let file = out.finish().map_err(fault)?;
         file.sync_all().and_then(|()| std::fs::rename(&part, &path)).map_err(failed)?;
-        sync_names(self.folder);
-        Ok(())
+        sync_names(self.folder)
     }
 
     /// Reads a file that [`write`](Self::write) wrote with this `context`.

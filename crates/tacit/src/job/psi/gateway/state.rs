@@ -308,7 +308,7 @@ pub(super) fn token(state: &Path) -> Result<super::Token> {
         let failed = |source| Error::file(&path, "cannot be written", source);
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         written.and_then(|()| std::fs::rename(&part, &path)).map_err(failed)?;
-        kept::sync_names(state);
+        kept::sync_names(state)?;
     }
     super::Token::from_file(&path)
 }
