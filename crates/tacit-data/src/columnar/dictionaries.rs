@@ -61,7 +61,8 @@ impl Dictionary {
         let DataType::Dictionary(key, _) = column.data_type() else { return Ok(column.clone()) };
         let places: Vec<Option<usize>> =
             cells(old.values())?.iter().map(|cell| self.places.get(cell).copied()).collect();
-        let keys = old.normalized_keys();
+        // Keys that are all null may have no value to name.
+        let keys = if old.values().is_empty() { Vec::new() } else { old.normalized_keys() };
         let moved = |row: usize| match old.keys().is_null(row) {
             true => Ok(None),
             false => {

@@ -2,8 +2,9 @@
 
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Int64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+    Array, ArrayRef, DictionaryArray, Int64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
 };
+use arrow_schema::DataType;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -370,4 +371,69 @@ fn parts_in_json_lines_have_the_columns_of_all_of_them() {
     fs::write(&twice[1], "{\"k\":\"b\",\"k\":\"c\"}\n").unwrap();
     let error = open(&twice, "k").map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("2.jsonl") && error.contains("line 1: a member's name is there twice"), "{error}");
+}
+
+/// An Arrow file, or a stream, of batches with the keys `k` and this column `d` each.
+fn arrow(columns: &[(&[&str], ArrayRef)], is_stream: bool) -> Vec<u8> {
+    let batch = |(keys, column): &(&[&str], ArrayRef)| {
+        let keys: ArrayRef = Arc::new(StringArray::from(keys.to_vec()));
+        RecordBatch::try_from_iter_with_nullable([("k", keys, true), ("d", column.clone(), true)]).unwrap()
+    };
+    let batches: Vec<RecordBatch> = columns.iter().map(batch).collect();
+    let (mut out, schema) = (Vec::new(), batches[0].schema());
+    if is_stream {
+        let mut writer = arrow_ipc::writer::StreamWriter::try_new(&mut out, &schema).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    } else {
+        let mut writer = arrow_ipc::writer::FileWriter::try_new(&mut out, &schema).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    }
+    out
+}
+
+/// The column `d` that an Arrow file or a Parquet file of all rows has.
+fn column_of(paths: &[PathBuf], target: &str) -> ArrayRef {
+    let (source, keys) = open(paths, "k").unwrap();
+    source.prove(Path::new(target)).unwrap();
+    let out = bytes::Bytes::from(written(&source, &keys, target));
+    let batches: Vec<RecordBatch> = if target.ends_with(".parquet") {
+        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(out, 1 << 20).unwrap();
+        reader.map(Result::unwrap).collect()
+    } else {
+        let reader = arrow_ipc::reader::FileReader::try_new(std::io::Cursor::new(out), None).unwrap();
+        reader.map(Result::unwrap).collect()
+    };
+    let columns: Vec<&dyn Array> = batches.iter().map(|batch| &**batch.column(1)).collect();
+    arrow_select::concat::concat(&columns).unwrap()
+}
+
+/// Writers give a column of nulls alone a dictionary without values.
+#[test]
+fn a_dictionary_without_values_is_a_column_of_nulls() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = |words: &[Option<&str>]| -> ArrayRef {
+        Arc::new(words.iter().copied().collect::<DictionaryArray<Int8Type>>())
+    };
+    let (none, some) = (words(&[None, None]), words(&[Some("x"), None]));
+    let parts: [(&[&str], ArrayRef); 2] = [(&["a", "b"], none.clone()), (&["c", "d"], some.clone())];
+    let wanted: ArrayRef = Arc::new(StringArray::from(vec![None, None, Some("x"), None]));
+    let paths = ["a.arrow", "b.arrow"].map(|name| folder.path().join(name));
+    for (path, part) in paths.iter().zip(&parts) {
+        fs::write(path, arrow(std::slice::from_ref(part), false)).unwrap();
+    }
+    let stream = folder.path().join("stream");
+    fs::write(&stream, arrow(&parts, true)).unwrap();
+    for paths in [paths.to_vec(), vec![stream]] {
+        for target in ["o.arrow", "o.parquet"] {
+            let found = arrow_cast::cast(&column_of(&paths, target), &DataType::Utf8).unwrap();
+            assert_eq!(&found, &wanted, "{paths:?} {target}");
+        }
+    }
+    // Nothing but nulls anywhere.
+    let none = arrow(&[(&["a", "b"], none)], false);
+    paths.iter().for_each(|path| fs::write(path, &none).unwrap());
+    let found = column_of(&paths, "o.arrow");
+    assert_eq!((found.len(), found.null_count()), (4, 4));
 }
