@@ -1,8 +1,10 @@
 //! Several files as one table: folders, patterns and lists of them.
 
-use arrow_array::types::Int8Type;
+use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+    Array, ArrayRef, Date32Array, DictionaryArray, DurationSecondArray, Float64Array, Int64Array,
+    LargeStringArray, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
+    Time64NanosecondArray, TimestampSecondArray,
 };
 use arrow_schema::DataType;
 use std::fs;
@@ -436,4 +438,55 @@ fn a_dictionary_without_values_is_a_column_of_nulls() {
     paths.iter().for_each(|path| fs::write(path, &none).unwrap());
     let found = column_of(&paths, "o.arrow");
     assert_eq!((found.len(), found.null_count()), (4, 4));
+}
+
+/// What two files' dictionaries have in common is found by the values: not each has a text, nor one of its own.
+#[test]
+fn values_of_dictionaries_stay_what_they_are_in_several_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.arrow", "b.arrow"].map(|name| folder.path().join(name));
+    let far = 100_000_000_000_000_000i64;
+    let times = |of: &dyn Fn(Vec<i64>) -> ArrayRef| [of(vec![far, 1]), of(vec![far + 1, 1])];
+    let lists = |items: [i64; 3]| -> ArrayRef {
+        let lists = items.map(|item| Some([Some(item), None]));
+        Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>(lists))
+    };
+    let records = |numbers: Vec<Option<i64>>| -> ArrayRef {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(numbers));
+        Arc::new(StructArray::try_from(vec![("n", numbers)]).unwrap())
+    };
+    let columns: Vec<[ArrayRef; 2]> = vec![
+        times(&|of| Arc::new(DurationSecondArray::from(of))),
+        times(&|of| Arc::new(TimestampSecondArray::from(of))),
+        times(&|of| Arc::new(Time64NanosecondArray::from(of))),
+        [
+            Arc::new(Date32Array::from(vec![i32::MAX, 5])) as ArrayRef,
+            Arc::new(Date32Array::from(vec![i32::MAX - 1, 5])),
+        ],
+        [
+            Arc::new(Float64Array::from(vec![-0.0, 0.1])) as ArrayRef,
+            Arc::new(Float64Array::from(vec![0.0, 0.1f64.next_up()])),
+        ],
+        [lists([1, far, 3]).slice(1, 2), lists([1, far + 1, 3]).slice(1, 2)],
+        [records(vec![Some(far), None]), records(vec![Some(far + 1), None])],
+        [
+            Arc::new(StringArray::from(vec![None, Some("")])) as ArrayRef,
+            Arc::new(StringArray::from(vec![Some(""), None])),
+        ],
+    ];
+    for values in columns {
+        let kind = values[0].data_type().clone();
+        for ((path, values), keys) in paths.iter().zip(&values).zip([["a", "b", "c"], ["d", "e", "f"]]) {
+            let column =
+                DictionaryArray::<Int32Type>::new(vec![Some(1), None, Some(0)].into(), values.clone());
+            fs::write(path, arrow(&[(&keys, Arc::new(column))], false)).unwrap();
+        }
+        let found = column_of(&paths, "o.arrow");
+        let indices = arrow_array::UInt32Array::from(vec![Some(1), None, Some(0)]);
+        let taken = values.map(|values| arrow_select::take::take(&values, &indices, None).unwrap());
+        let wanted = arrow_select::concat::concat(&[&*taken[0], &*taken[1]]).unwrap();
+        let dictionary = found.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
+        let found = arrow_select::take::take(dictionary.values(), dictionary.keys(), None).unwrap();
+        assert_eq!(&found, &wanted, "{kind}");
+    }
 }
