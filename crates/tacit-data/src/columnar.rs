@@ -156,7 +156,7 @@ impl Source {
     }
 
     /// Several files as one table with the columns of the first, in their order: the others' are found by their
-    /// names. Text that they store in several ways is long text.
+    /// names. Text that they store in several ways is long text, and keys of dictionaries have 32 bits at least.
     pub(crate) fn joined(sources: Vec<Source>) -> Result<Self> {
         let mut sources = sources.into_iter();
         let none = || Error::NoKey(PathBuf::new());
@@ -164,12 +164,16 @@ impl Source {
         let mut fields: Vec<Field> =
             whole.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
         let mut more = Vec::new();
+        // One file's key may be too narrow for the words of all.
+        if sources.len() > 0 {
+            fields.iter_mut().for_each(|field| field.set_data_type(parts::widened(field.data_type())));
+        }
         for source in sources {
             let order = parts::order(&whole, &source)?;
             for (field, at) in fields.iter_mut().zip(&order) {
                 let nullable = field.is_nullable() || source.schema.field(*at).is_nullable();
                 field.set_nullable(nullable);
-                if source.schema.field(*at).data_type() != field.data_type() {
+                if parts::widened(source.schema.field(*at).data_type()) != *field.data_type() {
                     field.set_data_type(DataType::LargeUtf8);
                 }
             }

@@ -98,7 +98,7 @@ pub(super) fn order(whole: &Source, other: &Source) -> Result<Vec<usize>> {
             return unlike(format!("{} of {first} is missing there", called(whole, at)));
         };
         let (wanted, kind) = (field.data_type(), other.schema.field(found).data_type());
-        if wanted != kind && !(is_text(wanted) && is_text(kind)) {
+        if widened(wanted) != widened(kind) && !(is_text(wanted) && is_text(kind)) {
             let called = called(other, found);
             // Where the words are equal the types' names say more.
             let (words, theirs) = (kind_of(kind), kind_of(wanted));
@@ -127,6 +127,31 @@ pub(super) fn is_text(kind: &DataType) -> bool {
         DataType::Dictionary(_, values) => is_text(values),
         other => matches!(other, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
     }
+}
+
+/// The type with keys of dictionaries that number the values of many files: a library chooses the narrowest for one.
+pub(super) fn widened(kind: &DataType) -> DataType {
+    let inner = |field: &FieldRef| {
+        let wide = widened(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(wide))
+    };
+    let wide = match kind {
+        DataType::Dictionary(key, values) => {
+            let is_narrow =
+                matches!(key.as_ref(), DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16);
+            let key = if is_narrow { Box::new(DataType::Int32) } else { key.clone() };
+            DataType::Dictionary(key, Box::new(widened(values)))
+        }
+        DataType::List(of) => DataType::List(inner(of)),
+        DataType::LargeList(of) => DataType::LargeList(inner(of)),
+        DataType::ListView(of) => DataType::ListView(inner(of)),
+        DataType::LargeListView(of) => DataType::LargeListView(inner(of)),
+        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(inner(of), *length),
+        DataType::Map(of, sorted) => DataType::Map(inner(of), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        other => return other.clone(),
+    };
+    if arrow_cast::can_cast_types(kind, &wide) { wide } else { kind.clone() }
 }
 
 /// What cells of this type are, in a word or two.
@@ -236,7 +261,7 @@ fn torn(part: usize, error: &ArrowError) -> ArrowError {
     ArrowError::ExternalError(Box::new(Torn { part, what: words(&error.to_string()) }))
 }
 
-/// Columns of a file that has them in another order, or text stored otherwise.
+/// Columns of a file that has them in another order, or text or dictionaries stored otherwise.
 struct Reordered {
     /// Those of the file that are read, ascending; all of them if nothing.
     wanted: Option<Vec<usize>>,
@@ -262,8 +287,10 @@ impl Reordered {
     fn apply(&self, batch: &RecordBatch) -> Option<RecordBatch> {
         let column = |(at, field): (&usize, &FieldRef)| {
             let column = batch.columns().get(*at)?;
-            match is_text(field.data_type()) && column.data_type() != field.data_type() {
-                true => arrow_cast::cast(column, field.data_type()).ok(),
+            let wanted = field.data_type();
+            let is_stored_otherwise = is_text(wanted) || widened(column.data_type()) == *wanted;
+            match column.data_type() != wanted && is_stored_otherwise {
+                true => arrow_cast::cast(column, wanted).ok(),
                 false => Some(column.clone()),
             }
         };

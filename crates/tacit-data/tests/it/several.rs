@@ -1,8 +1,8 @@
 //! Several files as one table: folders, patterns and lists of them.
 
-use arrow_array::types::{Int8Type, Int32Type};
+use arrow_array::types::{Int8Type, Int16Type, Int32Type};
 use arrow_array::{
-    Array, ArrayRef, Date32Array, DictionaryArray, DurationSecondArray, Float64Array, Int64Array,
+    Array, ArrayRef, Date32Array, DictionaryArray, DurationSecondArray, Float64Array, Int8Array, Int64Array,
     LargeStringArray, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
     Time64NanosecondArray, TimestampSecondArray,
 };
@@ -489,4 +489,61 @@ fn values_of_dictionaries_stay_what_they_are_in_several_files() {
         let found = arrow_select::take::take(dictionary.values(), dictionary.keys(), None).unwrap();
         assert_eq!(&found, &wanted, "{kind}");
     }
+}
+
+/// pandas gives the words of a file the narrowest key, and several files have more of them.
+#[test]
+fn words_of_several_files_have_a_key_that_is_wide_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let word = |at: usize| format!("w{at}");
+    let part = |name: &str, range: std::ops::Range<usize>, is_wide: bool, is_nested: bool| {
+        let texts: Vec<String> = range.map(word).collect();
+        let words: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut column: ArrayRef = match is_wide {
+            true => Arc::new(words.iter().copied().collect::<DictionaryArray<Int16Type>>()),
+            false => Arc::new(words.iter().copied().collect::<DictionaryArray<Int8Type>>()),
+        };
+        if is_nested {
+            column = Arc::new(StructArray::try_from(vec![("w", column)]).unwrap());
+        }
+        fs::write(folder.path().join(name), arrow(&[(&words, column)], false)).unwrap();
+        folder.path().join(name)
+    };
+    let wanted: ArrayRef = Arc::new(StringArray::from((0..300).map(word).collect::<Vec<_>>()));
+    let wide = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    for is_wide in [false, true] {
+        let paths = [
+            part("a.arrow", 0..100, false, false),
+            part("b.arrow", 100..200, is_wide, false),
+            part("c.arrow", 200..300, false, false),
+        ];
+        for target in ["o.arrow", "o.parquet"] {
+            let found = column_of(&paths, target);
+            assert_eq!(found.data_type(), &wide, "{target}");
+            assert_eq!(&arrow_cast::cast(&found, &DataType::Utf8).unwrap(), &wanted, "{target}");
+        }
+    }
+    let paths = [part("a.arrow", 0..100, false, true), part("b.arrow", 100..300, true, true)];
+    let found = column_of(&paths, "o.parquet");
+    let found = found.as_any().downcast_ref::<StructArray>().unwrap().column(0).clone();
+    assert_eq!(found.data_type(), &wide);
+    assert_eq!(&arrow_cast::cast(&found, &DataType::Utf8).unwrap(), &wanted);
+    // A file alone keeps its type.
+    let one = column_of(&paths[..1], "o.parquet");
+    assert!(matches!(one.data_type(), DataType::Struct(fields) if matches!(fields[0].data_type(),
+        DataType::Dictionary(key, _) if **key == DataType::Int8)));
+    // Other keys than signed ones, and rows that have none.
+    let numbers = DictionaryArray::<Int8Type>::new(
+        Int8Array::from(vec![Some(0), None]),
+        Arc::new(Int64Array::from(vec![7])),
+    );
+    fs::write(&paths[0], arrow(&[(&["a", "b"], Arc::new(numbers))], false)).unwrap();
+    let numbers = DictionaryArray::<arrow_array::types::UInt8Type>::new(
+        vec![Some(0), None].into(),
+        Arc::new(Int64Array::from(vec![8])),
+    );
+    fs::write(&paths[1], arrow(&[(&["c", "d"], Arc::new(numbers))], false)).unwrap();
+    let found = arrow_cast::cast(&column_of(&paths, "o.arrow"), &DataType::Int64).unwrap();
+    let wanted: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some(8), None]));
+    assert_eq!(&found, &wanted);
 }
