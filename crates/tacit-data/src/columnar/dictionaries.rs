@@ -92,8 +92,8 @@ impl Dictionary {
     }
 }
 
-/// What tells the values of a dictionary apart: their own bytes, as not every value has a text, nor one alone.
-fn cells(values: &ArrayRef) -> Result<Vec<Vec<u8>>, ArrowError> {
+/// What tells values apart, as those of a dictionary: their own bytes, as not every value has a text, nor one alone.
+pub(super) fn cells(values: &ArrayRef) -> Result<Vec<Vec<u8>>, ArrowError> {
     let cell = |at| {
         let mut cell = Vec::new();
         append(&**values, at, &mut cell)?;

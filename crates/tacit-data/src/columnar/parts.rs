@@ -1,5 +1,6 @@
 //! The files of which a table consists: most often one.
 
+use super::within::within;
 use super::words::words;
 use super::{Batches, EXTENSION, Fenced, Format, Source, open};
 use crate::bounds;
@@ -131,25 +132,13 @@ pub(super) fn is_text(kind: &DataType) -> bool {
 
 /// The type with keys of dictionaries that number the values of many files: a library chooses the narrowest for one.
 pub(super) fn widened(kind: &DataType) -> DataType {
-    let inner = |field: &FieldRef| {
-        let wide = widened(field.data_type());
-        Arc::new(field.as_ref().clone().with_data_type(wide))
-    };
-    let wide = match kind {
+    let wide = match within(kind, widened) {
         DataType::Dictionary(key, values) => {
             let is_narrow =
-                matches!(key.as_ref(), DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16);
-            let key = if is_narrow { Box::new(DataType::Int32) } else { key.clone() };
-            DataType::Dictionary(key, Box::new(widened(values)))
+                matches!(*key, DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16);
+            DataType::Dictionary(if is_narrow { Box::new(DataType::Int32) } else { key }, values)
         }
-        DataType::List(of) => DataType::List(inner(of)),
-        DataType::LargeList(of) => DataType::LargeList(inner(of)),
-        DataType::ListView(of) => DataType::ListView(inner(of)),
-        DataType::LargeListView(of) => DataType::LargeListView(inner(of)),
-        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(inner(of), *length),
-        DataType::Map(of, sorted) => DataType::Map(inner(of), *sorted),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
-        other => return other.clone(),
+        other => other,
     };
     if arrow_cast::can_cast_types(kind, &wide) { wide } else { kind.clone() }
 }

@@ -3,12 +3,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date64Type, Decimal128Type, Int32Type, TimestampMicrosecondType, TimestampNanosecondType,
+    Date64Type, Decimal128Type, Int32Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, Date32Array, Date64Array, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
-    Int64Array, IntervalDayTimeArray, RecordBatch, StringArray, Time32SecondArray, TimestampSecondArray,
-    UnionArray,
+    Int32Array, Int64Array, IntervalDayTimeArray, ListArray, RecordBatch, RunArray, StringArray, StructArray,
+    Time32SecondArray, TimestampSecondArray, UnionArray,
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
@@ -642,4 +643,72 @@ fn seconds_and_milliseconds_go_to_parquet_as_others_know_them() {
     let uuids = FixedSizeBinaryArray::try_from_iter([[7u8; 16]].into_iter()).unwrap();
     let plain = folder.file("t.arrow", as_arrow(&with_keys(vec![("u", Arc::new(uuids))])));
     assert!(matches!(open(&plain, "u").err().unwrap(), Error::KeyType { .. }));
+}
+
+/// Within others as well, each with its name.
+#[test]
+fn seconds_and_dates_within_others_go_to_parquet_as_others_know_them() {
+    let folder = Folder::new();
+    let seconds = TimestampSecondArray::from(vec![Some(5), None, Some(i64::MAX)]);
+    let field = |name: &str, of: &ArrayRef| Arc::new(Field::new(name, of.data_type().clone(), true));
+    let of = |values: ArrayRef| -> Vec<(&'static str, ArrayRef)> {
+        // The last value is in no row.
+        let keys = Int32Array::from(vec![Some(0), Some(1), None]);
+        let words = DictionaryArray::<Int32Type>::new(keys, values.clone());
+        let runs = RunArray::try_new(&Int32Array::from(vec![2, 3]), &values.slice(0, 2)).unwrap();
+        let mixed: ArrayRef = Arc::new(Time32SecondArray::from(vec![7; 3]));
+        let shown: ArrayRef = values.slice(0, 2);
+        let shown = arrow_select::concat::concat(&[&*shown, &*shown.slice(0, 1)]).unwrap();
+        let record =
+            StructArray::from(vec![(field("v", &shown), shown.clone()), (field("t", &mixed), mixed)]);
+        let lengths = StringArray::from(vec!["x"; 3]);
+        let list = ListArray::new(field("item", &shown), lengths.offsets().clone(), shown, None);
+        vec![
+            ("words", Arc::new(words)),
+            ("runs", Arc::new(runs)),
+            ("record", Arc::new(record)),
+            ("list", Arc::new(list)),
+        ]
+    };
+    let columns = of(Arc::new(seconds));
+    let path = folder.file("t.arrow", as_arrow(&with_keys(columns)));
+    let out = written(&path, "o.parquet");
+    let unit = parquet::basic::TimeUnit::MILLIS;
+    let moment = (Physical::INT64, Some(LogicalType::timestamp(false, unit)));
+    let time = (Physical::INT32, Some(LogicalType::time(false, unit)));
+    assert_eq!(types_of(out.clone())[1..], [moment.clone(), moment.clone(), moment.clone(), time, moment]);
+    let millis = |column: &ArrayRef| {
+        let plain = arrow_cast::cast(column, &DataType::Timestamp(TimeUnit::Millisecond, None)).unwrap();
+        plain.as_primitive::<TimestampMillisecondType>().iter().collect::<Vec<_>>()
+    };
+    let read = parquet(out);
+    assert_eq!(millis(read.column(1)), [Some(5000), None, None]);
+    assert!(matches!(read.column(1).data_type(), DataType::Dictionary(..)));
+    assert_eq!(millis(read.column(2)), [Some(5000), Some(5000), None]);
+    assert_eq!(millis(read.column(3).as_struct().column(0)), [Some(5000), None, Some(5000)]);
+    assert_eq!(millis(read.column(4).as_list::<i32>().values()), [Some(5000), None, Some(5000)]);
+    // Days, and one with a time.
+    let days = |noon: i64| of(Arc::new(Date64Array::from(vec![Some(86_400_000), Some(noon), Some(1)])));
+    let path = folder.file("t.arrow", as_arrow(&with_keys(days(0))));
+    let out = written(&path, "o.parquet");
+    let day = (Physical::INT32, Some(LogicalType::Date));
+    let types = types_of(out);
+    assert!([1, 2, 3, 5].iter().all(|at| types[*at] == day), "{types:?}");
+    for (name, column) in days(43_200_000) {
+        let row = if name == "runs" { 3 } else { 2 };
+        let path = folder.file("t.arrow", as_arrow(&with_keys(vec![(name, column)])));
+        let error = refused(&path, "o.parquet");
+        assert!(
+            matches!(error, Error::Unfit { place: Place::Row(found), .. } if found == row),
+            "{name}: {error}"
+        );
+        let (source, keys) = open(&path, "k").unwrap();
+        source.leave_unfit_empty();
+        let mut out = Vec::new();
+        source.write_matches(&keys, &[0, 1, 2], Path::new("o.parquet"), &mut out).unwrap();
+        let read = parquet(out);
+        let before = if name == "words" { 1 } else { 0 };
+        assert_eq!((read.column(1).null_count(), source.left_empty()), (1 + before, 1), "{name}");
+        assert!(read.column(1).is_null(row as usize - 1), "{name}");
+    }
 }
