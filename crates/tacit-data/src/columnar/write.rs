@@ -381,6 +381,11 @@ impl Layout {
                     }
                 }
             };
+            let may_be_emptied = fix != Fix::Nothing && origin.unfit.is_left_empty();
+            let field = match may_be_emptied && !field.is_nullable() {
+                true => Arc::new(Field::clone(&field).with_nullable(true)),
+                false => field,
+            };
             stored.push(annotated(&field)?);
             fields.push(field);
             fixes.push(fix);

@@ -316,15 +316,16 @@ fn what_an_output_cannot_hold_is_left_empty_where_that_is_asked_for() {
         (String::from_utf8(csv).unwrap().as_str(), count),
         ("k,d\n0,1970-01-01\n1,1970-01-01T12:00:00\n2,\n", 1)
     );
-    // A column that is never null has no place for it.
+    // A column that was never null may be so then.
     let schema =
         Schema::new(vec![Field::new("k", DataType::Int64, false), Field::new("d", DataType::Date64, false)]);
     let columns: Vec<ArrayRef> =
         vec![Arc::new(Int64Array::from(vec![1])), Arc::new(Date64Array::from(vec![43_200_000]))];
     let path = folder.file("t.arrow", as_arrow(&RecordBatch::try_new(Arc::new(schema), columns).unwrap()));
-    let (source, _) = open(&path, "k").unwrap();
-    source.leave_unfit_empty();
-    assert!(matches!(source.prove(Path::new("o.parquet")), Err(Error::Unfit { place: Place::Row(1), .. })));
+    assert!(matches!(refused(&path, "o.parquet"), Error::Unfit { place: Place::Row(1), .. }));
+    let (out, count) = left(&path, "o.parquet");
+    let out = parquet(out);
+    assert_eq!((out.column(1).is_null(0), out.schema().field(0).is_nullable(), count), (true, false, 1));
     // Text of a CSV file that no cell of a workbook holds.
     let path = folder.file("t.csv", format!("k,v\na,{}\nb,x\n", "y".repeat(32_768)));
     assert!(refused(&path, "o.xlsx").to_string().contains("32,767"));
