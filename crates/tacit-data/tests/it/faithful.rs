@@ -299,6 +299,16 @@ fn what_an_output_cannot_hold_is_left_empty_where_that_is_asked_for() {
         let back = folder.file("back.xlsx", workbook);
         assert_eq!(written(&back, "b.csv"), b"k,day\n0,1970-01-02\n1,\n2,\n3,\n");
     }
+    // Runs have no place for a null but their values.
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![1, i32::MAX]));
+    let runs: ArrayRef = Arc::new(RunArray::try_new(&Int32Array::from(vec![1, 3]), &days).unwrap());
+    let path = folder.file("t.arrow", as_arrow(&with_keys(vec![("day", runs)])));
+    let (csv, count) = left(&path, "o.csv");
+    assert_eq!((String::from_utf8(csv).unwrap().as_str(), count), ("k,day\n0,1970-01-02\n1,\n2,\n", 2));
+    let (workbook, count) = left(&path, "o.xlsx");
+    assert_eq!(count, 2);
+    let back = folder.file("back.xlsx", workbook);
+    assert_eq!(written(&back, "b.csv"), b"k,day\n0,1970-01-02\n1,\n2,\n");
     let noon: ArrayRef = Arc::new(Date64Array::from(vec![Some(0), None, Some(43_200_000)]));
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![7, i64::MAX, 9]));
     let batch = with_keys(vec![("d", noon), ("s", seconds)]);
