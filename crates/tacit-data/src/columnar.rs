@@ -12,6 +12,7 @@ mod elements;
 mod parts;
 mod plain;
 mod stored;
+mod views;
 mod within;
 mod words;
 mod write;

@@ -4,6 +4,7 @@ use super::Format;
 use super::dictionaries::cells;
 use super::plain::{unwritable, whole_days, without_text};
 use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
+use super::views::compact;
 use super::within::within;
 use super::words::words;
 use crate::excel::Workbook;
@@ -11,7 +12,7 @@ use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::unfit::Unfit;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::CastOptions;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowSchemaConverter;
@@ -245,7 +246,11 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                     false => Ok(()),
                 }
             }
-            Form::ArrowFile(writer) => writer.write(batch),
+            Form::ArrowFile(writer) => {
+                let columns = batch.columns().iter().map(compact).collect::<std::result::Result<_, _>>()?;
+                let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                writer.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?)
+            }
         });
         self.written += batch.num_rows() as u64;
         result.map_err(|error| self.failed(&error))

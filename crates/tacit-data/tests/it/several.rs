@@ -2,11 +2,11 @@
 
 use arrow_array::types::{Int8Type, Int16Type, Int32Type};
 use arrow_array::{
-    Array, ArrayRef, Date32Array, DictionaryArray, DurationSecondArray, Float64Array, Int8Array, Int64Array,
-    LargeStringArray, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
-    Time64NanosecondArray, TimestampSecondArray,
+    Array, ArrayRef, Date32Array, DictionaryArray, DurationSecondArray, FixedSizeListArray, Float64Array,
+    Int8Array, Int64Array, LargeStringArray, ListArray, MapArray, RecordBatch, StringArray, StringViewArray,
+    StructArray, Time64NanosecondArray, TimestampSecondArray,
 };
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -546,4 +546,45 @@ fn words_of_several_files_have_a_key_that_is_wide_enough() {
     let found = arrow_cast::cast(&column_of(&paths, "o.arrow"), &DataType::Int64).unwrap();
     let wanted: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some(8), None]));
     assert_eq!(&found, &wanted);
+}
+
+/// A batch of an output has the bytes of its own views.
+#[test]
+fn views_go_to_an_arrow_file_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.arrow");
+    let keys: Vec<String> = (0..40_000).map(|at| at.to_string()).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let texts = keys.iter().enumerate().map(|(at, key)| (at % 7 > 0).then(|| format!("{key:050}")));
+    let views: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
+    let field = Arc::new(Field::new("item", DataType::Utf8View, true));
+    let lengths = StringArray::from(vec!["x"; keys.len()]);
+    let lists: ArrayRef =
+        Arc::new(ListArray::new(field.clone(), lengths.offsets().clone(), views.clone(), None));
+    let pair: ArrayRef = Arc::new(FixedSizeListArray::new(field, 1, views.clone(), None));
+    let entries: Vec<(Arc<Field>, ArrayRef)> = vec![
+        (
+            Arc::new(Field::new("key", DataType::Utf8, false)),
+            Arc::new(StringArray::from(vec!["y"; keys.len()])),
+        ),
+        (Arc::new(Field::new("value", DataType::Utf8View, true)), views.clone()),
+    ];
+    let entries = StructArray::from(entries);
+    let entry = Arc::new(Field::new("entries", entries.data_type().clone(), false));
+    let map: ArrayRef = Arc::new(MapArray::new(entry, lengths.offsets().clone(), entries, None, false));
+    let columns = vec![("v", views.clone()), ("l", lists), ("p", pair), ("m", map)];
+    let record: ArrayRef = Arc::new(StructArray::try_from(columns).unwrap());
+    for column in [views, record] {
+        let content = arrow(&[(&keys, column.clone())], false);
+        fs::write(&path, &content).unwrap();
+        let (source, found) = open(std::slice::from_ref(&path), "k").unwrap();
+        let out = written(&source, &found, "o.arrow");
+        assert!(out.len() < content.len() + content.len() / 8, "{} of {}", out.len(), content.len());
+        assert_eq!(&column_of(std::slice::from_ref(&path), "o.arrow"), &column);
+        // Some of the rows.
+        let some: Vec<u32> = (0..keys.len() as u32).filter(|row| row % 10 == 0).collect();
+        let mut few = Vec::new();
+        source.write_matches(&found, &some, Path::new("o.arrow"), &mut few).unwrap();
+        assert!(few.len() < content.len() / 5, "{} of {}", few.len(), content.len());
+    }
 }
