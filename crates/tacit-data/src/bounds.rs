@@ -16,6 +16,7 @@ use parquet::basic::{Encoding, Type as Physical};
 use parquet::column::page::Page as ColumnPage;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Rows of a batch, at most.
@@ -89,10 +90,11 @@ pub(crate) fn is_arrow_stream(start: &[u8]) -> bool {
     mark == [0xff; 4] && length > 0 && rest.get(..length).is_none_or(has_schema)
 }
 
-/// Holds what an Arrow stream's messages say of themselves against its length and the machine's memory.
-pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<(), String> {
+/// Holds what an Arrow stream's messages say of themselves against its length and the machine's memory. Returns
+/// whether a column has several dictionaries.
+pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<bool, String> {
     let cut = || "it was cut short or damaged".to_owned();
-    let mut at = 0u64;
+    let (mut at, mut dictionaries, mut has_several) = (0u64, BTreeSet::new(), false);
     while at < length {
         let head = <[u8; 8]>::try_from(bytes_at(stored, at, 8)?).map_err(|_| cut())?;
         let [mark @ .., a, b, c, d] = head;
@@ -101,12 +103,14 @@ pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<(),
             return Err(cut());
         }
         if metadata == 0 {
-            return Ok(());
+            break;
         }
         let end = at.checked_add(8 + metadata).filter(|end| *end <= length).ok_or_else(cut)?;
         let message = bytes_at(stored, at, 8 + metadata)?;
         let body = {
             let message = root_as_message(&message[8..]).map_err(|_| cut())?;
+            let dictionary = message.header_as_dictionary_batch();
+            has_several |= dictionary.is_some_and(|dictionary| !dictionaries.insert(dictionary.id()));
             u64::try_from(message.bodyLength()).map_err(|_| cut())?
         };
         let place = Place { offset: at, metadata: 8 + metadata, body };
@@ -116,7 +120,7 @@ pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<(),
         }
         at = next;
     }
-    Ok(())
+    Ok(has_several)
 }
 
 /// Where a block lies.

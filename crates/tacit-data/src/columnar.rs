@@ -210,7 +210,7 @@ impl Source {
             input.fault().unwrap_or_else(damaged)
         };
         let damaged = |error: String| own(words(&error));
-        let mut pages = Vec::new();
+        let (mut pages, mut order) = (Vec::new(), None);
         let (schema, origin, reading, moments) = match format {
             Format::Parquet => {
                 let stored = input.stored()?;
@@ -231,10 +231,15 @@ impl Source {
             }
             Format::ArrowStream => {
                 let mut stored = input.stored()?;
-                guarded(|| bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
+                let has_several =
+                    guarded(|| bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
                 let stored = input.stored()?;
                 let reader = guarded(|| StreamReader::try_new(BufReader::new(stored), None));
-                let schema = reader.map_err(damaged)?.schema();
+                let mut schema = reader.map_err(damaged)?.schema();
+                if has_several {
+                    schema = parts::all_widened(&schema);
+                    order = Some((0..schema.fields().len()).collect());
+                }
                 let origin = Origin { compression: Compression::UNCOMPRESSED, ..Origin::text() };
                 (schema, origin, ArrowReaderOptions::new(), Vec::new())
             }
@@ -252,7 +257,7 @@ impl Source {
         };
         let decimal_comma = options.decimal_comma && input.lines().is_some();
         let rows = AtomicU64::new(0);
-        let part = Part { input, format, options: reading, pages, order: None, rows };
+        let part = Part { input, format, options: reading, pages, order, rows };
         Ok(Source {
             parts: Arc::new(vec![part]),
             schema,

@@ -8,7 +8,7 @@ use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::Input;
 use crate::kept::NUMERIC;
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,7 @@ pub(super) fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// The type with keys of dictionaries that number the values of many files: a library chooses the narrowest for one.
+/// The type with keys that number the values of many dictionaries: a library chooses the narrowest for one.
 pub(super) fn widened(kind: &DataType) -> DataType {
     let wide = match within(kind, widened) {
         DataType::Dictionary(key, values) => {
@@ -141,6 +141,13 @@ pub(super) fn widened(kind: &DataType) -> DataType {
         other => other,
     };
     if arrow_cast::can_cast_types(kind, &wide) { wide } else { kind.clone() }
+}
+
+/// The columns with such keys.
+pub(super) fn all_widened(schema: &Schema) -> SchemaRef {
+    let wide = |field: &FieldRef| Field::clone(field).with_data_type(widened(field.data_type()));
+    let fields: Vec<Field> = schema.fields().iter().map(wide).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// What cells of this type are, in a word or two.

@@ -588,3 +588,42 @@ fn views_go_to_an_arrow_file_once() {
         assert!(few.len() < content.len() / 5, "{} of {}", few.len(), content.len());
     }
 }
+
+/// The row groups of a file, and the batches of a stream, may each have words of their own under a narrow key.
+#[test]
+fn words_of_several_parts_of_a_file_have_a_key_that_is_wide_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts: Vec<String> = (0..200).map(|at| format!("w{at}")).collect();
+    let words: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let part = |words: &[&str]| -> ArrayRef {
+        Arc::new(words.iter().copied().collect::<DictionaryArray<Int8Type>>())
+    };
+    let halves = [&words[..100], &words[100..]].map(|words| (words, part(words)));
+    let stream = folder.path().join("stream");
+    fs::write(&stream, arrow(&halves, true)).unwrap();
+    let groups = folder.path().join("groups.parquet");
+    let mut out = Vec::new();
+    let batches = halves.map(|(keys, column)| {
+        let keys: ArrayRef = Arc::new(StringArray::from(keys.to_vec()));
+        RecordBatch::try_from_iter_with_nullable([("k", keys, true), ("d", column, true)]).unwrap()
+    });
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut out, batches[0].schema(), None).unwrap();
+    for batch in &batches {
+        writer.write(batch).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.close().unwrap();
+    fs::write(&groups, out).unwrap();
+    let wanted: ArrayRef = Arc::new(StringArray::from(words.clone()));
+    for path in [stream, groups] {
+        // As a key, and as another column.
+        let (_, keys) = open(std::slice::from_ref(&path), "d").unwrap();
+        assert_eq!(keys.elements().len(), 200, "{path:?}");
+        for target in ["o.arrow", "o.parquet"] {
+            let found = column_of(std::slice::from_ref(&path), target);
+            assert_eq!(&arrow_cast::cast(&found, &DataType::Utf8).unwrap(), &wanted, "{path:?} {target}");
+        }
+        let (source, keys) = open(std::slice::from_ref(&path), "k").unwrap();
+        assert!(written(&source, &keys, "o.csv").starts_with(b"k,d\nw0,w0\n"));
+    }
+}
