@@ -49,6 +49,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use tacit_crypto::fence::fenced;
+use within::{all_widened, widened};
 use words::{ENCRYPTED, words};
 use zeroize::Zeroizing;
 
@@ -168,14 +169,14 @@ impl Source {
         let mut more = Vec::new();
         // One file's key may be too narrow for the words of all.
         if sources.len() > 0 {
-            fields.iter_mut().for_each(|field| field.set_data_type(parts::widened(field.data_type())));
+            fields.iter_mut().for_each(|field| field.set_data_type(widened(field.data_type())));
         }
         for source in sources {
             let order = parts::order(&whole, &source)?;
             for (field, at) in fields.iter_mut().zip(&order) {
                 let nullable = field.is_nullable() || source.schema.field(*at).is_nullable();
                 field.set_nullable(nullable);
-                if parts::widened(source.schema.field(*at).data_type()) != *field.data_type() {
+                if widened(source.schema.field(*at).data_type()) != *field.data_type() {
                     field.set_data_type(DataType::LargeUtf8);
                 }
             }
@@ -237,7 +238,7 @@ impl Source {
                 let reader = guarded(|| StreamReader::try_new(BufReader::new(stored), None));
                 let mut schema = reader.map_err(damaged)?.schema();
                 if has_several {
-                    schema = parts::all_widened(&schema);
+                    schema = all_widened(&schema);
                     order = Some((0..schema.fields().len()).collect());
                 }
                 let origin = Origin { compression: Compression::UNCOMPRESSED, ..Origin::text() };

@@ -1,6 +1,6 @@
 //! The files of which a table consists: most often one.
 
-use super::within::within;
+use super::within::widened;
 use super::words::words;
 use super::{Batches, EXTENSION, Fenced, Format, Source, open};
 use crate::bounds;
@@ -8,7 +8,7 @@ use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::Input;
 use crate::kept::NUMERIC;
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -128,26 +128,6 @@ pub(super) fn is_text(kind: &DataType) -> bool {
         DataType::Dictionary(_, values) => is_text(values),
         other => matches!(other, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
     }
-}
-
-/// The type with keys that number the values of many dictionaries: a library chooses the narrowest for one.
-pub(super) fn widened(kind: &DataType) -> DataType {
-    let wide = match within(kind, widened) {
-        DataType::Dictionary(key, values) => {
-            let is_narrow =
-                matches!(*key, DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16);
-            DataType::Dictionary(if is_narrow { Box::new(DataType::Int32) } else { key }, values)
-        }
-        other => other,
-    };
-    if arrow_cast::can_cast_types(kind, &wide) { wide } else { kind.clone() }
-}
-
-/// The columns with such keys.
-pub(super) fn all_widened(schema: &Schema) -> SchemaRef {
-    let wide = |field: &FieldRef| Field::clone(field).with_data_type(widened(field.data_type()));
-    let fields: Vec<Field> = schema.fields().iter().map(wide).collect();
-    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// What cells of this type are, in a word or two.

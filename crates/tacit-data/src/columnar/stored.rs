@@ -6,7 +6,7 @@
 //! nanoseconds, and a value that neither holds is refused with its row. UUIDs and JSON are marked as Arrow's
 //! extension types of these names.
 
-use super::parts;
+use super::within::all_widened;
 use crate::fault::{Error, Place, Result, guarded};
 use crate::input::Input;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
@@ -73,7 +73,7 @@ pub(super) fn describe(
         None => (schema, options),
     };
     // Each row group may have a dictionary of its own.
-    let wide = parts::all_widened(&schema);
+    let wide = all_widened(&schema);
     let (schema, options) = match file.num_row_groups() > 1 && wide != schema {
         true => (wide.clone(), options.with_schema(wide)),
         false => (schema, options),

@@ -1,6 +1,6 @@
 //! Types within types.
 
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use std::sync::Arc;
 
 /// The type with what `of` makes of the types that are directly within it.
@@ -20,4 +20,24 @@ pub(super) fn within(kind: &DataType, of: impl Fn(&DataType) -> DataType) -> Dat
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
         other => other.clone(),
     }
+}
+
+/// The type with keys that number the values of many dictionaries: a library chooses the narrowest for one.
+pub(super) fn widened(kind: &DataType) -> DataType {
+    let wide = match within(kind, widened) {
+        DataType::Dictionary(key, values) => {
+            let is_narrow =
+                matches!(*key, DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16);
+            DataType::Dictionary(if is_narrow { Box::new(DataType::Int32) } else { key }, values)
+        }
+        other => other,
+    };
+    if arrow_cast::can_cast_types(kind, &wide) { wide } else { kind.clone() }
+}
+
+/// The columns with such keys.
+pub(super) fn all_widened(schema: &Schema) -> SchemaRef {
+    let wide = |field: &FieldRef| Field::clone(field).with_data_type(widened(field.data_type()));
+    let fields: Vec<Field> = schema.fields().iter().map(wide).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }

@@ -432,12 +432,30 @@ fn a_dictionary_without_values_is_a_column_of_nulls() {
             let found = arrow_cast::cast(&column_of(&paths, target), &DataType::Utf8).unwrap();
             assert_eq!(&found, &wanted, "{paths:?} {target}");
         }
+        let (source, keys) = open(&paths, "k").unwrap();
+        source.prove(Path::new("o.xlsx")).unwrap();
+        assert_eq!(written(&source, &keys, "o.csv"), b"k,d\na,\nb,\nc,x\nd,\n");
+        assert_eq!(open(&paths, "d").unwrap().1.rows_without_key(), 3);
     }
     // Nothing but nulls anywhere.
     let none = arrow(&[(&["a", "b"], none)], false);
     paths.iter().for_each(|path| fs::write(path, &none).unwrap());
     let found = column_of(&paths, "o.arrow");
     assert_eq!((found.len(), found.null_count()), (4, 4));
+    // No rows, and so no runs and no views.
+    let empty = arrow_array::Int32Array::from(Vec::<i32>::new());
+    let runs: ArrayRef =
+        Arc::new(arrow_array::RunArray::try_new(&empty, &StringArray::from(Vec::<&str>::new())).unwrap());
+    let views: ArrayRef = Arc::new(StringViewArray::from(Vec::<&str>::new()));
+    for column in [runs, views] {
+        let content = arrow(&[(&[], column)], false);
+        paths.iter().for_each(|path| fs::write(path, &content).unwrap());
+        for target in ["o.arrow", "o.parquet", "o.csv", "o.xlsx"] {
+            let (source, keys) = open(&paths, "k").unwrap();
+            source.prove(Path::new(target)).unwrap();
+            assert!(!written(&source, &keys, target).is_empty());
+        }
+    }
 }
 
 /// What two files' dictionaries have in common is found by the values: not each has a text, nor one of its own.
