@@ -8,14 +8,15 @@
 use crate::input::Stored;
 use crate::machine::available_memory;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch, RunArray};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::DataType;
 use parquet::basic::{Encoding, Type as Physical};
 use parquet::column::page::Page as ColumnPage;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Rows of a batch, at most.
@@ -89,10 +90,11 @@ pub(crate) fn is_arrow_stream(start: &[u8]) -> bool {
     mark == [0xff; 4] && length > 0 && rest.get(..length).is_none_or(has_schema)
 }
 
-/// Holds what an Arrow stream's messages say of themselves against its length and the machine's memory.
-pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<(), String> {
+/// Holds what an Arrow stream's messages say of themselves against its length and the machine's memory. Returns
+/// whether a column has several dictionaries.
+pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<bool, String> {
     let cut = || "it was cut short or damaged".to_owned();
-    let mut at = 0u64;
+    let (mut at, mut dictionaries, mut has_several) = (0u64, BTreeSet::new(), false);
     while at < length {
         let head = <[u8; 8]>::try_from(bytes_at(stored, at, 8)?).map_err(|_| cut())?;
         let [mark @ .., a, b, c, d] = head;
@@ -101,12 +103,14 @@ pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<(),
             return Err(cut());
         }
         if metadata == 0 {
-            return Ok(());
+            break;
         }
         let end = at.checked_add(8 + metadata).filter(|end| *end <= length).ok_or_else(cut)?;
         let message = bytes_at(stored, at, 8 + metadata)?;
         let body = {
             let message = root_as_message(&message[8..]).map_err(|_| cut())?;
+            let dictionary = message.header_as_dictionary_batch();
+            has_several |= dictionary.is_some_and(|dictionary| !dictionaries.insert(dictionary.id()));
             u64::try_from(message.bodyLength()).map_err(|_| cut())?
         };
         let place = Place { offset: at, metadata: 8 + metadata, body };
@@ -116,7 +120,7 @@ pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<(),
         }
         at = next;
     }
-    Ok(())
+    Ok(has_several)
 }
 
 /// Where a block lies.
@@ -174,35 +178,117 @@ pub(crate) fn rows_together(longest: u64, most: usize) -> usize {
 
 /// The same of a batch whose rows share values.
 pub(crate) fn rows_of(batch: &RecordBatch, most: usize) -> usize {
-    let longest_of = |values: &ArrayRef| match values.get_array_memory_size() <= FEW_BYTES {
-        true => 0,
-        // Batch after batch may have the same dictionary of a million values.
-        false => match values.data_type() {
-            DataType::Utf8 => longest_between(values.as_string::<i32>().value_offsets()),
-            DataType::LargeUtf8 => longest_between(values.as_string::<i64>().value_offsets()),
-            DataType::Binary => longest_between(values.as_binary::<i32>().value_offsets()),
-            DataType::LargeBinary => longest_between(values.as_binary::<i64>().value_offsets()),
-            _ => (0..values.len()).map(|at| bytes_of(&**values, at, at + 1)).max().unwrap_or(0),
-        },
+    let longest = batch.columns().iter().map(|column| longest_shared(&**column));
+    rows_together(longest.fold(0, u64::saturating_add), most)
+}
+
+/// Whether cells of this type, or parts of one, may be one value that is stored once.
+fn may_share(data: &DataType) -> bool {
+    match data {
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) | DataType::Union(..) => true,
+        DataType::Utf8View | DataType::BinaryView => true,
+        DataType::ListView(_) | DataType::LargeListView(_) => true,
+        DataType::List(of)
+        | DataType::LargeList(of)
+        | DataType::FixedSizeList(of, _)
+        | DataType::Map(of, _) => may_share(of.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| may_share(field.data_type())),
+        _ => false,
+    }
+}
+
+/// Whether one cell of this type may have such a value many times.
+fn may_repeat(data: &DataType) -> bool {
+    match data {
+        DataType::List(of)
+        | DataType::LargeList(of)
+        | DataType::ListView(of)
+        | DataType::LargeListView(of)
+        | DataType::FixedSizeList(of, _)
+        | DataType::Map(of, _) => may_share(of.data_type()),
+        DataType::Dictionary(_, values) => may_repeat(values),
+        DataType::RunEndEncoded(_, values) => may_repeat(values.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| may_repeat(field.data_type())),
+        DataType::Union(fields, _) => fields.iter().any(|(_, field)| may_repeat(field.data_type())),
+        _ => false,
+    }
+}
+
+/// Bytes of the longest cell, what no other cell can share aside.
+fn longest_shared(array: &dyn Array) -> u64 {
+    let each = || (0..array.len()).map(|at| bytes_of(array, at, at + 1)).max().unwrap_or(0);
+    // As many as the most elements, each the longest: where that is much it is looked at which cells have which.
+    let of_lists = |elements: u64, longest: u64| match elements.saturating_mul(longest) {
+        few if few <= FEW_BYTES as u64 / 8 => few,
+        _ => each(),
     };
-    let longest = |column: &ArrayRef| match column.data_type() {
-        DataType::Dictionary(..) => longest_of(column.as_any_dictionary().values()),
+    match array.data_type() {
+        data if !may_share(data) => 0,
+        DataType::Dictionary(..) => longest_value(&**array.as_any_dictionary().values()),
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-            DataType::Int16 => column.as_run_opt::<Int16Type>().map_or(0, |run| longest_of(run.values())),
-            DataType::Int32 => column.as_run_opt::<Int32Type>().map_or(0, |run| longest_of(run.values())),
-            _ => column.as_run_opt::<Int64Type>().map_or(0, |run| longest_of(run.values())),
+            DataType::Int16 => longest_value(&**array.as_run::<Int16Type>().values()),
+            DataType::Int32 => longest_value(&**array.as_run::<Int32Type>().values()),
+            _ => longest_value(&**array.as_run::<Int64Type>().values()),
         },
-        DataType::Utf8View => column.as_string_view().lengths().max().unwrap_or(0).into(),
-        DataType::BinaryView => column.as_binary_view().lengths().max().unwrap_or(0).into(),
-        _ => 0,
-    };
-    rows_together(batch.columns().iter().map(longest).sum(), most)
+        DataType::Utf8View | DataType::BinaryView => longest_value(array),
+        DataType::Struct(_) => {
+            let fields = array.as_struct().columns().iter().map(|field| longest_shared(&**field));
+            fields.fold(0, u64::saturating_add)
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            of_lists(longest_between(list.value_offsets()), longest_shared(&**list.values()))
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            of_lists(longest_between(list.value_offsets()), longest_shared(&**list.values()))
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            of_lists(longest_between(map.value_offsets()), longest_shared(map.entries()))
+        }
+        DataType::FixedSizeList(_, size) => {
+            let longest = longest_shared(&**array.as_fixed_size_list().values());
+            of_lists(u64::try_from(*size).unwrap_or(0), longest)
+        }
+        // Of these the cells may share the elements themselves.
+        DataType::ListView(_) => {
+            let list = array.as_list_view::<i32>();
+            of_lists(longest_size(list.value_sizes()), longest_value(&**list.values()))
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view::<i64>();
+            of_lists(longest_size(list.value_sizes()), longest_value(&**list.values()))
+        }
+        _ => each(),
+    }
+}
+
+/// Bytes of the longest of these values. Batch after batch may have the same million of them.
+fn longest_value(values: &dyn Array) -> u64 {
+    match values.data_type() {
+        _ if values.is_empty() => 0,
+        DataType::Utf8 => longest_between(values.as_string::<i32>().value_offsets()),
+        DataType::LargeUtf8 => longest_between(values.as_string::<i64>().value_offsets()),
+        DataType::Binary => longest_between(values.as_binary::<i32>().value_offsets()),
+        DataType::LargeBinary => longest_between(values.as_binary::<i64>().value_offsets()),
+        DataType::Utf8View => values.as_string_view().lengths().max().unwrap_or(0).into(),
+        DataType::BinaryView => values.as_binary_view().lengths().max().unwrap_or(0).into(),
+        data if data.is_primitive() || matches!(data, DataType::Boolean | DataType::Null) => {
+            bytes_of(values, 0, 1)
+        }
+        _ => (0..values.len()).map(|at| bytes_of(values, at, at + 1)).max().unwrap_or(0),
+    }
 }
 
 /// The longest span between two offsets that follow each other.
-fn longest_between<O: arrow_array::OffsetSizeTrait>(offsets: &[O]) -> u64 {
+fn longest_between<O: OffsetSizeTrait>(offsets: &[O]) -> u64 {
     let spans = offsets.windows(2).map(|ends| ends[1].as_usize().saturating_sub(ends[0].as_usize()));
     spans.max().unwrap_or(0) as u64
+}
+
+fn longest_size<O: OffsetSizeTrait>(sizes: &[O]) -> u64 {
+    sizes.iter().map(|size| size.as_usize()).max().unwrap_or(0) as u64
 }
 
 /// Bytes of the longest value in the dictionary of a column of text or bytes.
@@ -427,11 +513,15 @@ impl Compact<'_> {
 /// The number, from 0, of a row of the batch that has more than `most` bytes, if there is one.
 pub(crate) fn long_row(batch: &RecordBatch, most: u64) -> Option<usize> {
     let all = batch.columns().iter().map(|column| column.get_array_memory_size() as u64).sum::<u64>();
-    if all <= most {
+    let repeated = batch.columns().iter().filter(|column| may_repeat(column.data_type()));
+    let repeated = repeated.map(|column| longest_shared(&**column));
+    if repeated.fold(all, u64::saturating_add) <= most {
         return None;
     }
-    let row =
-        |row: usize| batch.columns().iter().map(|column| bytes_of(&**column, row, row + 1)).sum::<u64>();
+    let row = |row: usize| {
+        let cells = batch.columns().iter().map(|column| bytes_of(&**column, row, row + 1));
+        cells.fold(0, u64::saturating_add)
+    };
     (0..batch.num_rows()).find(|at| row(*at) > most)
 }
 
@@ -470,36 +560,92 @@ fn bytes_of(array: &dyn Array, from: usize, to: usize) -> u64 {
             ends(map.value_offsets(), from, to).map_or(0, |(a, b)| bytes_of(map.entries(), a, b))
         }
         DataType::Struct(_) => {
-            array.as_struct().columns().iter().map(|column| bytes_of(&**column, from, to)).sum()
+            let fields = array.as_struct().columns().iter().map(|column| bytes_of(&**column, from, to));
+            fields.fold(0, u64::saturating_add)
         }
         DataType::FixedSizeList(_, size) => {
             let size = usize::try_from(*size).unwrap_or(0);
             bytes_of(array.as_fixed_size_list().values(), from * size, to * size)
         }
+        DataType::ListView(_) => {
+            let list = array.as_list_view::<i32>();
+            bytes_of_views(list.values(), list.value_offsets(), list.value_sizes(), from, to)
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view::<i64>();
+            bytes_of_views(list.values(), list.value_offsets(), list.value_sizes(), from, to)
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => bytes_of_runs(array.as_run::<Int16Type>(), from, to),
+            DataType::Int32 => bytes_of_runs(array.as_run::<Int32Type>(), from, to),
+            _ => bytes_of_runs(array.as_run::<Int64Type>(), from, to),
+        },
+        DataType::Union(..) => {
+            let union = array.as_union();
+            let each = (from..to).map(|at| bytes_of(&*union.value(at), 0, 1));
+            each.fold(0, u64::saturating_add)
+        }
         DataType::FixedSizeBinary(size) => span(from, to) * u64::try_from(*size).unwrap_or(0),
         DataType::Dictionary(..) => {
             let rows = array.slice(from, to - from);
             let dictionary = rows.as_any_dictionary();
-            let of = |key: usize| bytes_of(&**dictionary.values(), key, key + 1);
-            match dictionary.values().is_empty() {
-                true => 0,
-                false => dictionary.normalized_keys().into_iter().map(of).sum(),
+            let values = dictionary.values();
+            if values.is_empty() {
+                return 0;
             }
+            let keys = dictionary.normalized_keys();
+            let of = |key: usize| bytes_of(&**values, key, key + 1);
+            let known: Option<Vec<u64>> =
+                (keys.len() > values.len()).then(|| (0..values.len()).map(of).collect());
+            let there = keys.into_iter().enumerate().filter(|(at, _)| rows.is_valid(*at));
+            let each = there.map(|(_, key)| known.as_ref().map_or_else(|| of(key), |known| known[key]));
+            each.fold(0, u64::saturating_add)
         }
         // Numbers, dates and the like.
         _ => span(from, to) * 16,
     }
 }
 
+fn bytes_of_views<O: OffsetSizeTrait>(
+    values: &ArrayRef,
+    offsets: &[O],
+    sizes: &[O],
+    from: usize,
+    to: usize,
+) -> u64 {
+    let views = offsets.iter().zip(sizes).skip(from).take(to - from);
+    let each = views.map(|(at, size)| bytes_of(&**values, at.as_usize(), at.as_usize() + size.as_usize()));
+    each.fold(0, u64::saturating_add)
+}
+
+fn bytes_of_runs<R: RunEndIndexType<Native: Into<i64>>>(array: &RunArray<R>, from: usize, to: usize) -> u64 {
+    if from >= to {
+        return 0;
+    }
+    let rows = array.slice(from, to - from);
+    let (values, mut before) = (rows.values_slice(), 0);
+    let of_run = |(at, end): (usize, R::Native)| {
+        let end = u64::try_from(end.into()).unwrap_or(0);
+        let rows = end.saturating_sub(before);
+        before = end;
+        rows.saturating_mul(bytes_of(&*values, at, at + 1))
+    };
+    rows.run_ends().sliced_values().enumerate().map(of_run).fold(0, u64::saturating_add)
+}
+
 /// The ends of the values of these rows.
-fn ends<O: arrow_array::OffsetSizeTrait>(offsets: &[O], from: usize, to: usize) -> Option<(usize, usize)> {
+fn ends<O: OffsetSizeTrait>(offsets: &[O], from: usize, to: usize) -> Option<(usize, usize)> {
     Some((offsets.get(from)?.as_usize(), offsets.get(to)?.as_usize()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::{DictionaryArray, Int32Array, ListArray, RunArray, StringArray, StringViewArray};
+    use arrow_array::{
+        DictionaryArray, FixedSizeListArray, Int32Array, LargeListArray, LargeStringArray, ListArray,
+        ListViewArray, MapArray, StringArray, StringViewArray, StructArray,
+    };
+    use arrow_schema::Field;
     use std::sync::Arc;
 
     #[test]
@@ -537,12 +683,87 @@ mod tests {
             let kind = column.data_type().clone();
             assert_eq!(few(column), 64, "{kind}");
         }
+        // Within others as well.
+        for column in nested(&long) {
+            let kind = column.data_type().clone();
+            // Beside the keys of a map one row less.
+            assert!(matches!(few(column.clone()), 63 | 64), "{kind}");
+            assert!(matches!(few(column.slice(1, 2)), 63 | 64), "{kind}");
+            let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+            assert_eq!(long_row(&batch, (1 << 20) - 1), Some(0), "{kind}");
+            assert_eq!(long_row(&batch, (1 << 20) + 99), None, "{kind}");
+        }
+        for column in nested("short") {
+            let kind = column.data_type().clone();
+            assert_eq!(few(column), 8192, "{kind}");
+        }
         assert_eq!(few(Arc::new(["a", "b", "a"].into_iter().collect::<DictionaryArray<Int32Type>>())), 8192);
         assert_eq!(few(Arc::new(StringArray::from(vec!["a", &long]))), 8192);
         assert_eq!(
             [0, 1 << 14, 1 << 15, 1 << 26, 1 << 40].map(|each| rows_together(each, 8192)),
             [8192, 8192, 4096, 2, 1]
         );
+    }
+
+    /// Columns of three cells each of which has this text, which is stored once, within something else.
+    fn nested(text: &str) -> Vec<ArrayRef> {
+        let field = |of: &ArrayRef| Arc::new(Field::new("f", of.data_type().clone(), true));
+        let words: ArrayRef = Arc::new(std::iter::repeat_n(text, 3).collect::<DictionaryArray<Int32Type>>());
+        let texts = words.as_dictionary::<Int32Type>().values().clone();
+        let runs: ArrayRef = Arc::new(RunArray::try_new(&Int32Array::from(vec![3]), &texts).unwrap());
+        let view = StringViewArray::from(vec![text]);
+        let views: ArrayRef = Arc::new(
+            StringViewArray::try_new(vec![view.views()[0]; 3].into(), view.data_buffers().to_vec(), None)
+                .unwrap(),
+        );
+        let one: ArrayRef = Arc::new(ListViewArray::new(
+            field(&texts),
+            vec![0; 3].into(),
+            vec![1; 3].into(),
+            texts.clone(),
+            None,
+        ));
+        let mut columns = vec![one];
+        for shared in [words, runs, views] {
+            // Offsets of as many elements as the texts have bytes.
+            let of_one = StringArray::from(vec!["x"; 3]).offsets().clone();
+            let of_one_long = LargeStringArray::from(vec!["x"; 3]).offsets().clone();
+            let record: ArrayRef = Arc::new(StructArray::from(vec![(field(&shared), shared.clone())]));
+            let keys: ArrayRef = Arc::new(Int32Array::from(vec![0; 3]));
+            let entries = StructArray::from(vec![
+                (Arc::new(Field::new("k", DataType::Int32, false)), keys.clone()),
+                (field(&shared), shared.clone()),
+            ]);
+            let entry = Arc::new(Field::new("entries", entries.data_type().clone(), false));
+            let three: DictionaryArray<Int32Type> =
+                DictionaryArray::new(keys.as_primitive().clone(), record.slice(0, 1));
+            columns.extend([
+                Arc::new(ListArray::new(field(&shared), of_one.clone(), shared.clone(), None)) as ArrayRef,
+                Arc::new(LargeListArray::new(field(&record), of_one_long, record.clone(), None)),
+                Arc::new(FixedSizeListArray::new(field(&shared), 1, shared.clone(), None)),
+                Arc::new(MapArray::new(entry, of_one, entries, None, false)),
+                Arc::new(three),
+                Arc::new(RunArray::try_new(&Int32Array::from(vec![3]), &record.slice(0, 1)).unwrap()),
+                record,
+            ]);
+        }
+        columns
+    }
+
+    /// A list may have one value of a dictionary as often as it has elements.
+    #[test]
+    fn a_row_that_repeats_a_value_is_long() {
+        let text = "x".repeat(1 << 10);
+        let words: ArrayRef =
+            Arc::new(std::iter::repeat_n(&*text, 5000).collect::<DictionaryArray<Int32Type>>());
+        let field = Arc::new(Field::new("f", words.data_type().clone(), true));
+        let lengths = StringArray::from(vec!["x", &"x".repeat(4998), "x"]);
+        let lists: ArrayRef = Arc::new(ListArray::new(field, lengths.offsets().clone(), words, None));
+        let batch = RecordBatch::try_from_iter([("a", lists)]).unwrap();
+        assert!(batch.get_array_memory_size() < 1 << 16);
+        assert_eq!(rows_of(&batch, 8192), 26);
+        assert_eq!(long_row(&batch, 4 << 20), Some(1));
+        assert_eq!(long_row(&batch, 5 << 20), None);
     }
 
     #[test]

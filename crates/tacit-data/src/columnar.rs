@@ -12,6 +12,8 @@ mod elements;
 mod parts;
 mod plain;
 mod stored;
+mod views;
+mod within;
 mod words;
 mod write;
 
@@ -47,6 +49,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use tacit_crypto::fence::fenced;
+use within::{all_widened, widened};
 use words::{ENCRYPTED, words};
 use zeroize::Zeroizing;
 
@@ -156,7 +159,7 @@ impl Source {
     }
 
     /// Several files as one table with the columns of the first, in their order: the others' are found by their
-    /// names. Text that they store in several ways is long text.
+    /// names. Text that they store in several ways is long text, and keys of dictionaries have 32 bits at least.
     pub(crate) fn joined(sources: Vec<Source>) -> Result<Self> {
         let mut sources = sources.into_iter();
         let none = || Error::NoKey(PathBuf::new());
@@ -164,12 +167,16 @@ impl Source {
         let mut fields: Vec<Field> =
             whole.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
         let mut more = Vec::new();
+        // One file's key may be too narrow for the words of all.
+        if sources.len() > 0 {
+            fields.iter_mut().for_each(|field| field.set_data_type(widened(field.data_type())));
+        }
         for source in sources {
             let order = parts::order(&whole, &source)?;
             for (field, at) in fields.iter_mut().zip(&order) {
                 let nullable = field.is_nullable() || source.schema.field(*at).is_nullable();
                 field.set_nullable(nullable);
-                if source.schema.field(*at).data_type() != field.data_type() {
+                if widened(source.schema.field(*at).data_type()) != *field.data_type() {
                     field.set_data_type(DataType::LargeUtf8);
                 }
             }
@@ -204,7 +211,7 @@ impl Source {
             input.fault().unwrap_or_else(damaged)
         };
         let damaged = |error: String| own(words(&error));
-        let mut pages = Vec::new();
+        let (mut pages, mut order) = (Vec::new(), None);
         let (schema, origin, reading, moments) = match format {
             Format::Parquet => {
                 let stored = input.stored()?;
@@ -225,10 +232,15 @@ impl Source {
             }
             Format::ArrowStream => {
                 let mut stored = input.stored()?;
-                guarded(|| bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
+                let has_several =
+                    guarded(|| bounds::check_arrow_stream(&mut stored, input.bytes())).map_err(own)?;
                 let stored = input.stored()?;
                 let reader = guarded(|| StreamReader::try_new(BufReader::new(stored), None));
-                let schema = reader.map_err(damaged)?.schema();
+                let mut schema = reader.map_err(damaged)?.schema();
+                if has_several {
+                    schema = all_widened(&schema);
+                    order = Some((0..schema.fields().len()).collect());
+                }
                 let origin = Origin { compression: Compression::UNCOMPRESSED, ..Origin::text() };
                 (schema, origin, ArrowReaderOptions::new(), Vec::new())
             }
@@ -246,7 +258,7 @@ impl Source {
         };
         let decimal_comma = options.decimal_comma && input.lines().is_some();
         let rows = AtomicU64::new(0);
-        let part = Part { input, format, options: reading, pages, order: None, rows };
+        let part = Part { input, format, options: reading, pages, order, rows };
         Ok(Source {
             parts: Arc::new(vec![part]),
             schema,

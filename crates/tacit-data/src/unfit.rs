@@ -2,7 +2,7 @@
 
 use crate::fault::guarded;
 use arrow_array::{Array, ArrayRef, BooleanArray};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -55,7 +55,14 @@ impl Unfit {
             return Err(first);
         }
         let emptied = bad.iter().filter(|bad| **bad).count();
-        let rest = guarded(|| arrow_select::nullif::nullif(column, &BooleanArray::from(bad)));
+        let rest = guarded(|| {
+            // Runs have no nulls but in their values.
+            let plain = match column.data_type() {
+                DataType::RunEndEncoded(_, values) => arrow_cast::cast(column, values.data_type())?,
+                _ => column.clone(),
+            };
+            arrow_select::nullif::nullif(&plain, &BooleanArray::from(bad))
+        });
         let made = rest.and_then(|rest| guarded(|| of(&rest))).map_err(|_| first)?;
         self.count.fetch_add(emptied as u64, Ordering::Relaxed);
         Ok(made)

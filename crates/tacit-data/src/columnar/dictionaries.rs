@@ -2,10 +2,10 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, DictionaryArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, RunArray, UInt32Array, downcast_primitive_array};
 use arrow_cast::CastOptions;
 use arrow_schema::{ArrowError, DataType};
 use std::collections::HashMap;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// The values of a column's dictionaries, each once.
 #[derive(Default)]
 pub(super) struct Gathered {
-    places: HashMap<Option<Vec<u8>>, usize>,
+    places: HashMap<Vec<u8>, usize>,
     arrays: Vec<ArrayRef>,
     chosen: Vec<(usize, usize)>,
 }
 
 /// A column's one dictionary.
 pub(super) struct Dictionary {
-    places: HashMap<Option<Vec<u8>>, usize>,
+    places: HashMap<Vec<u8>, usize>,
     values: ArrayRef,
 }
 
@@ -61,7 +61,8 @@ impl Dictionary {
         let DataType::Dictionary(key, _) = column.data_type() else { return Ok(column.clone()) };
         let places: Vec<Option<usize>> =
             cells(old.values())?.iter().map(|cell| self.places.get(cell).copied()).collect();
-        let keys = old.normalized_keys();
+        // Keys that are all null may have no value to name.
+        let keys = if old.values().is_empty() { Vec::new() } else { old.normalized_keys() };
         let moved = |row: usize| match old.keys().is_null(row) {
             true => Ok(None),
             false => {
@@ -91,17 +92,81 @@ impl Dictionary {
     }
 }
 
-/// What tells the values of a dictionary apart.
-fn cells(values: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>, ArrowError> {
-    let bytes = match values.data_type() {
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            arrow_cast::cast(values, &DataType::LargeBinary)?
-        }
-        _ => {
-            let text = arrow_cast::cast(values, &DataType::LargeUtf8)?;
-            arrow_cast::cast(&text, &DataType::LargeBinary)?
-        }
+/// What tells values apart, as those of a dictionary: their own bytes, as not every value has a text, nor one alone.
+pub(super) fn cells(values: &ArrayRef) -> Result<Vec<Vec<u8>>, ArrowError> {
+    let cell = |at| {
+        let mut cell = Vec::new();
+        append(&**values, at, &mut cell)?;
+        Ok(cell)
     };
-    let bytes = bytes.as_binary::<i64>();
-    Ok((0..bytes.len()).map(|at| bytes.is_valid(at).then(|| bytes.value(at).to_vec())).collect())
+    (0..values.len()).map(cell).collect()
+}
+
+/// Appends what tells a value of an array from the others, and from no value.
+fn append(array: &dyn Array, at: usize, to: &mut Vec<u8>) -> Result<(), ArrowError> {
+    to.push(u8::from(array.is_valid(at)));
+    if array.is_null(at) {
+        return Ok(());
+    }
+    let mut whole = |bytes: &[u8]| {
+        to.extend((bytes.len() as u64).to_le_bytes());
+        to.extend(bytes);
+    };
+    let list = |values: &dyn Array, to: &mut Vec<u8>| {
+        to.extend((values.len() as u64).to_le_bytes());
+        (0..values.len()).try_for_each(|at| append(values, at, to))
+    };
+    downcast_primitive_array!(
+        array => {
+            let width = array.data_type().primitive_width().unwrap_or(0);
+            let bytes = array.values().inner().as_slice();
+            to.extend(bytes.get(at * width..(at + 1) * width).unwrap_or_default());
+        }
+        DataType::Null => {}
+        DataType::Boolean => to.push(u8::from(array.as_boolean().value(at))),
+        DataType::Utf8 => whole(array.as_string::<i32>().value(at).as_bytes()),
+        DataType::LargeUtf8 => whole(array.as_string::<i64>().value(at).as_bytes()),
+        DataType::Utf8View => whole(array.as_string_view().value(at).as_bytes()),
+        DataType::Binary => whole(array.as_binary::<i32>().value(at)),
+        DataType::LargeBinary => whole(array.as_binary::<i64>().value(at)),
+        DataType::BinaryView => whole(array.as_binary_view().value(at)),
+        DataType::FixedSizeBinary(_) => whole(array.as_fixed_size_binary().value(at)),
+        DataType::List(_) => list(&*array.as_list::<i32>().value(at), to)?,
+        DataType::LargeList(_) => list(&*array.as_list::<i64>().value(at), to)?,
+        DataType::ListView(_) => list(&*array.as_list_view::<i32>().value(at), to)?,
+        DataType::LargeListView(_) => list(&*array.as_list_view::<i64>().value(at), to)?,
+        DataType::FixedSizeList(..) => list(&*array.as_fixed_size_list().value(at), to)?,
+        DataType::Map(..) => list(&array.as_map().value(at), to)?,
+        DataType::Struct(_) => {
+            let mut fields = array.as_struct().columns().iter();
+            fields.try_for_each(|field| append(&**field, at, to))?;
+        }
+        DataType::Dictionary(..) => {
+            let cell = array.slice(at, 1);
+            let cell = cell.as_any_dictionary();
+            // A key that is not null names a value.
+            let key = if cell.values().is_empty() { None } else { cell.normalized_keys().first().copied() };
+            key.map_or(Ok(()), |key| append(&**cell.values(), key, to))?;
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => append_run(array.as_run::<Int16Type>(), at, to)?,
+            DataType::Int32 => append_run(array.as_run::<Int32Type>(), at, to)?,
+            _ => append_run(array.as_run::<Int64Type>(), at, to)?,
+        },
+        DataType::Union(..) => {
+            let union = array.as_union();
+            to.extend(union.type_id(at).to_le_bytes());
+            append(&*union.value(at), 0, to)?;
+        }
+        other => return Err(ArrowError::NotYetImplemented(format!("dictionaries of {other}"))),
+    );
+    Ok(())
+}
+
+fn append_run<R: RunEndIndexType>(
+    array: &RunArray<R>,
+    at: usize,
+    to: &mut Vec<u8>,
+) -> Result<(), ArrowError> {
+    append(&**array.values(), array.get_physical_index(at), to)
 }

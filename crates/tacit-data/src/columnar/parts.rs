@@ -1,5 +1,6 @@
 //! The files of which a table consists: most often one.
 
+use super::within::widened;
 use super::words::words;
 use super::{Batches, EXTENSION, Fenced, Format, Source, open};
 use crate::bounds;
@@ -98,7 +99,7 @@ pub(super) fn order(whole: &Source, other: &Source) -> Result<Vec<usize>> {
             return unlike(format!("{} of {first} is missing there", called(whole, at)));
         };
         let (wanted, kind) = (field.data_type(), other.schema.field(found).data_type());
-        if wanted != kind && !(is_text(wanted) && is_text(kind)) {
+        if widened(wanted) != widened(kind) && !(is_text(wanted) && is_text(kind)) {
             let called = called(other, found);
             // Where the words are equal the types' names say more.
             let (words, theirs) = (kind_of(kind), kind_of(wanted));
@@ -236,7 +237,7 @@ fn torn(part: usize, error: &ArrowError) -> ArrowError {
     ArrowError::ExternalError(Box::new(Torn { part, what: words(&error.to_string()) }))
 }
 
-/// Columns of a file that has them in another order, or text stored otherwise.
+/// Columns of a file that has them in another order, or text or dictionaries stored otherwise.
 struct Reordered {
     /// Those of the file that are read, ascending; all of them if nothing.
     wanted: Option<Vec<usize>>,
@@ -262,8 +263,10 @@ impl Reordered {
     fn apply(&self, batch: &RecordBatch) -> Option<RecordBatch> {
         let column = |(at, field): (&usize, &FieldRef)| {
             let column = batch.columns().get(*at)?;
-            match is_text(field.data_type()) && column.data_type() != field.data_type() {
-                true => arrow_cast::cast(column, field.data_type()).ok(),
+            let wanted = field.data_type();
+            let is_stored_otherwise = is_text(wanted) || widened(column.data_type()) == *wanted;
+            match column.data_type() != wanted && is_stored_otherwise {
+                true => arrow_cast::cast(column, wanted).ok(),
                 false => Some(column.clone()),
             }
         };

@@ -6,6 +6,7 @@
 //! nanoseconds, and a value that neither holds is refused with its row. UUIDs and JSON are marked as Arrow's
 //! extension types of these names.
 
+use super::within::all_widened;
 use crate::fault::{Error, Place, Result, guarded};
 use crate::input::Input;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
@@ -70,6 +71,12 @@ pub(super) fn describe(
     let (schema, options) = match binary_as_text.then(|| with_text(&schema, &parquet)).flatten() {
         Some(schema) => (schema.clone(), options.with_schema(schema)),
         None => (schema, options),
+    };
+    // Each row group may have a dictionary of its own.
+    let wide = all_widened(&schema);
+    let (schema, options) = match file.num_row_groups() > 1 && wide != schema {
+        true => (wide.clone(), options.with_schema(wide)),
+        false => (schema, options),
     };
     let columns = file.file_metadata().schema_descr();
     let moments = units.keys().filter(|leaf| columns.column(**leaf).path().parts().len() == 1);

@@ -1,15 +1,18 @@
 //! Batches on their way to a file of columns, with all that their source said of them.
 
 use super::Format;
+use super::dictionaries::cells;
 use super::plain::{unwritable, whole_days, without_text};
 use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
+use super::views::compact;
+use super::within::within;
 use super::words::words;
 use crate::excel::Workbook;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::unfit::Unfit;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::CastOptions;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowSchemaConverter;
@@ -243,7 +246,11 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                     false => Ok(()),
                 }
             }
-            Form::ArrowFile(writer) => writer.write(batch),
+            Form::ArrowFile(writer) => {
+                let columns = batch.columns().iter().map(compact).collect::<std::result::Result<_, _>>()?;
+                let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                writer.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?)
+            }
         });
         self.written += batch.num_rows() as u64;
         result.map_err(|error| self.failed(&error))
@@ -264,9 +271,30 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                 Fix::Nothing => Ok(column.clone()),
                 Fix::Cast(to) => {
                     let options = CastOptions { safe: false, ..CastOptions::default() };
-                    let cast = |column: &ArrayRef| arrow_cast::cast_with_options(column, to, &options);
-                    let refused = |row| unfit(row, "a time is expected that milliseconds hold");
-                    unfits.through(column, cast).map_err(refused)
+                    let cast = |column: &ArrayRef, to: &DataType| {
+                        arrow_cast::cast_with_options(column, to, &options)
+                    };
+                    // A dictionary may have values that no row has.
+                    let (plain, wanted) = match (column.data_type(), to) {
+                        (DataType::Dictionary(_, plain), DataType::Dictionary(_, to)) => (&**plain, &**to),
+                        (DataType::RunEndEncoded(_, plain), to) => (plain.data_type(), to),
+                        (plain, to) => (plain, to),
+                    };
+                    let plain = guarded(|| cast(column, plain)).map_err(|error| self.failed(&error))?;
+                    // The library drops the time from a date that has one.
+                    let whole = |column: &ArrayRef| {
+                        let made = cast(column, wanted)?;
+                        let back = cast(&made, column.data_type())?;
+                        match *back == **column || cells(&back)? == cells(column)? {
+                            true => Ok(made),
+                            false => Err(ArrowError::CastError("no whole day".into())),
+                        }
+                    };
+                    let refused = |row| {
+                        unfit(row, "a time is expected that milliseconds hold, or a date that is a whole day")
+                    };
+                    let made = unfits.through(&plain, whole).map_err(refused)?;
+                    guarded(|| cast(&made, to)).map_err(|error| self.failed(&error))
                 }
                 Fix::WholeDays => {
                     let whole = |column: &ArrayRef| {
@@ -346,7 +374,22 @@ impl Layout {
                 }
                 DataType::Time32(TimeUnit::Second) => cast(field, DataType::Time32(TimeUnit::Millisecond)),
                 DataType::Date64 => (field.clone(), Fix::WholeDays),
-                _ => (field.clone(), Fix::Nothing),
+                data => {
+                    // Parquet has no runs.
+                    let plain = match data {
+                        DataType::RunEndEncoded(_, values) => values.data_type(),
+                        data => data,
+                    };
+                    match known_elsewhere(plain) {
+                        to if to != *plain && is_cast(plain, &to) => cast(field, to),
+                        _ => (field.clone(), Fix::Nothing),
+                    }
+                }
+            };
+            let may_be_emptied = fix != Fix::Nothing && origin.unfit.is_left_empty();
+            let field = match may_be_emptied && !field.is_nullable() {
+                true => Arc::new(Field::clone(&field).with_nullable(true)),
+                false => field,
             };
             stored.push(annotated(&field)?);
             fields.push(field);
@@ -361,6 +404,22 @@ impl Layout {
 
 fn cast(field: &Field, to: DataType) -> (Arc<Field>, Fix) {
     (Arc::new(field.clone().with_data_type(to.clone())), Fix::Cast(to))
+}
+
+/// The type with what other readers know in place of seconds, and of dates in milliseconds, within it.
+fn known_elsewhere(data: &DataType) -> DataType {
+    match data {
+        DataType::Timestamp(TimeUnit::Second, zone) => {
+            DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
+        }
+        DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
+        DataType::Date64 => DataType::Date32,
+        other => within(other, known_elsewhere),
+    }
+}
+
+fn is_cast(one: &DataType, other: &DataType) -> bool {
+    arrow_cast::can_cast_types(one, other) && arrow_cast::can_cast_types(other, one)
 }
 
 /// A column as the library would store it.

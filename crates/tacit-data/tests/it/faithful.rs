@@ -3,12 +3,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date64Type, Decimal128Type, Int32Type, TimestampMicrosecondType, TimestampNanosecondType,
+    Date64Type, Decimal128Type, Int32Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, Date32Array, Date64Array, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
-    Int64Array, IntervalDayTimeArray, RecordBatch, StringArray, Time32SecondArray, TimestampSecondArray,
-    UnionArray,
+    Int32Array, Int64Array, IntervalDayTimeArray, ListArray, RecordBatch, RunArray, StringArray, StructArray,
+    Time32SecondArray, TimestampSecondArray, UnionArray,
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
@@ -298,6 +299,16 @@ fn what_an_output_cannot_hold_is_left_empty_where_that_is_asked_for() {
         let back = folder.file("back.xlsx", workbook);
         assert_eq!(written(&back, "b.csv"), b"k,day\n0,1970-01-02\n1,\n2,\n3,\n");
     }
+    // Runs have no place for a null but their values.
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![1, i32::MAX]));
+    let runs: ArrayRef = Arc::new(RunArray::try_new(&Int32Array::from(vec![1, 3]), &days).unwrap());
+    let path = folder.file("t.arrow", as_arrow(&with_keys(vec![("day", runs)])));
+    let (csv, count) = left(&path, "o.csv");
+    assert_eq!((String::from_utf8(csv).unwrap().as_str(), count), ("k,day\n0,1970-01-02\n1,\n2,\n", 2));
+    let (workbook, count) = left(&path, "o.xlsx");
+    assert_eq!(count, 2);
+    let back = folder.file("back.xlsx", workbook);
+    assert_eq!(written(&back, "b.csv"), b"k,day\n0,1970-01-02\n1,\n2,\n");
     let noon: ArrayRef = Arc::new(Date64Array::from(vec![Some(0), None, Some(43_200_000)]));
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![7, i64::MAX, 9]));
     let batch = with_keys(vec![("d", noon), ("s", seconds)]);
@@ -315,15 +326,16 @@ fn what_an_output_cannot_hold_is_left_empty_where_that_is_asked_for() {
         (String::from_utf8(csv).unwrap().as_str(), count),
         ("k,d\n0,1970-01-01\n1,1970-01-01T12:00:00\n2,\n", 1)
     );
-    // A column that is never null has no place for it.
+    // A column that was never null may be so then.
     let schema =
         Schema::new(vec![Field::new("k", DataType::Int64, false), Field::new("d", DataType::Date64, false)]);
     let columns: Vec<ArrayRef> =
         vec![Arc::new(Int64Array::from(vec![1])), Arc::new(Date64Array::from(vec![43_200_000]))];
     let path = folder.file("t.arrow", as_arrow(&RecordBatch::try_new(Arc::new(schema), columns).unwrap()));
-    let (source, _) = open(&path, "k").unwrap();
-    source.leave_unfit_empty();
-    assert!(matches!(source.prove(Path::new("o.parquet")), Err(Error::Unfit { place: Place::Row(1), .. })));
+    assert!(matches!(refused(&path, "o.parquet"), Error::Unfit { place: Place::Row(1), .. }));
+    let (out, count) = left(&path, "o.parquet");
+    let out = parquet(out);
+    assert_eq!((out.column(1).is_null(0), out.schema().field(0).is_nullable(), count), (true, false, 1));
     // Text of a CSV file that no cell of a workbook holds.
     let path = folder.file("t.csv", format!("k,v\na,{}\nb,x\n", "y".repeat(32_768)));
     assert!(refused(&path, "o.xlsx").to_string().contains("32,767"));
@@ -642,4 +654,72 @@ fn seconds_and_milliseconds_go_to_parquet_as_others_know_them() {
     let uuids = FixedSizeBinaryArray::try_from_iter([[7u8; 16]].into_iter()).unwrap();
     let plain = folder.file("t.arrow", as_arrow(&with_keys(vec![("u", Arc::new(uuids))])));
     assert!(matches!(open(&plain, "u").err().unwrap(), Error::KeyType { .. }));
+}
+
+/// Within others as well, each with its name.
+#[test]
+fn seconds_and_dates_within_others_go_to_parquet_as_others_know_them() {
+    let folder = Folder::new();
+    let seconds = TimestampSecondArray::from(vec![Some(5), None, Some(i64::MAX)]);
+    let field = |name: &str, of: &ArrayRef| Arc::new(Field::new(name, of.data_type().clone(), true));
+    let of = |values: ArrayRef| -> Vec<(&'static str, ArrayRef)> {
+        // The last value is in no row.
+        let keys = Int32Array::from(vec![Some(0), Some(1), None]);
+        let words = DictionaryArray::<Int32Type>::new(keys, values.clone());
+        let runs = RunArray::try_new(&Int32Array::from(vec![2, 3]), &values.slice(0, 2)).unwrap();
+        let mixed: ArrayRef = Arc::new(Time32SecondArray::from(vec![7; 3]));
+        let shown: ArrayRef = values.slice(0, 2);
+        let shown = arrow_select::concat::concat(&[&*shown, &*shown.slice(0, 1)]).unwrap();
+        let record =
+            StructArray::from(vec![(field("v", &shown), shown.clone()), (field("t", &mixed), mixed)]);
+        let lengths = StringArray::from(vec!["x"; 3]);
+        let list = ListArray::new(field("item", &shown), lengths.offsets().clone(), shown, None);
+        vec![
+            ("words", Arc::new(words)),
+            ("runs", Arc::new(runs)),
+            ("record", Arc::new(record)),
+            ("list", Arc::new(list)),
+        ]
+    };
+    let columns = of(Arc::new(seconds));
+    let path = folder.file("t.arrow", as_arrow(&with_keys(columns)));
+    let out = written(&path, "o.parquet");
+    let unit = parquet::basic::TimeUnit::MILLIS;
+    let moment = (Physical::INT64, Some(LogicalType::timestamp(false, unit)));
+    let time = (Physical::INT32, Some(LogicalType::time(false, unit)));
+    assert_eq!(types_of(out.clone())[1..], [moment.clone(), moment.clone(), moment.clone(), time, moment]);
+    let millis = |column: &ArrayRef| {
+        let plain = arrow_cast::cast(column, &DataType::Timestamp(TimeUnit::Millisecond, None)).unwrap();
+        plain.as_primitive::<TimestampMillisecondType>().iter().collect::<Vec<_>>()
+    };
+    let read = parquet(out);
+    assert_eq!(millis(read.column(1)), [Some(5000), None, None]);
+    assert!(matches!(read.column(1).data_type(), DataType::Dictionary(..)));
+    assert_eq!(millis(read.column(2)), [Some(5000), Some(5000), None]);
+    assert_eq!(millis(read.column(3).as_struct().column(0)), [Some(5000), None, Some(5000)]);
+    assert_eq!(millis(read.column(4).as_list::<i32>().values()), [Some(5000), None, Some(5000)]);
+    // Days, and one with a time.
+    let days = |noon: i64| of(Arc::new(Date64Array::from(vec![Some(86_400_000), Some(noon), Some(1)])));
+    let path = folder.file("t.arrow", as_arrow(&with_keys(days(0))));
+    let out = written(&path, "o.parquet");
+    let day = (Physical::INT32, Some(LogicalType::Date));
+    let types = types_of(out);
+    assert!([1, 2, 3, 5].iter().all(|at| types[*at] == day), "{types:?}");
+    for (name, column) in days(43_200_000) {
+        let row = if name == "runs" { 3 } else { 2 };
+        let path = folder.file("t.arrow", as_arrow(&with_keys(vec![(name, column)])));
+        let error = refused(&path, "o.parquet");
+        assert!(
+            matches!(error, Error::Unfit { place: Place::Row(found), .. } if found == row),
+            "{name}: {error}"
+        );
+        let (source, keys) = open(&path, "k").unwrap();
+        source.leave_unfit_empty();
+        let mut out = Vec::new();
+        source.write_matches(&keys, &[0, 1, 2], Path::new("o.parquet"), &mut out).unwrap();
+        let read = parquet(out);
+        let before = if name == "words" { 1 } else { 0 };
+        assert_eq!((read.column(1).null_count(), source.left_empty()), (1 + before, 1), "{name}");
+        assert!(read.column(1).is_null(row as usize - 1), "{name}");
+    }
 }

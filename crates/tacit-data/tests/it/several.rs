@@ -1,9 +1,12 @@
 //! Several files as one table: folders, patterns and lists of them.
 
-use arrow_array::types::Int8Type;
+use arrow_array::types::{Int8Type, Int16Type, Int32Type};
 use arrow_array::{
-    ArrayRef, DictionaryArray, Int64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+    Array, ArrayRef, Date32Array, DictionaryArray, DurationSecondArray, FixedSizeListArray, Float64Array,
+    Int8Array, Int64Array, LargeStringArray, ListArray, MapArray, RecordBatch, StringArray, StringViewArray,
+    StructArray, Time64NanosecondArray, TimestampSecondArray,
 };
+use arrow_schema::{DataType, Field};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -370,4 +373,275 @@ fn parts_in_json_lines_have_the_columns_of_all_of_them() {
     fs::write(&twice[1], "{\"k\":\"b\",\"k\":\"c\"}\n").unwrap();
     let error = open(&twice, "k").map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("2.jsonl") && error.contains("line 1: a member's name is there twice"), "{error}");
+}
+
+/// An Arrow file, or a stream, of batches with the keys `k` and this column `d` each.
+fn arrow(columns: &[(&[&str], ArrayRef)], is_stream: bool) -> Vec<u8> {
+    let batch = |(keys, column): &(&[&str], ArrayRef)| {
+        let keys: ArrayRef = Arc::new(StringArray::from(keys.to_vec()));
+        RecordBatch::try_from_iter_with_nullable([("k", keys, true), ("d", column.clone(), true)]).unwrap()
+    };
+    let batches: Vec<RecordBatch> = columns.iter().map(batch).collect();
+    let (mut out, schema) = (Vec::new(), batches[0].schema());
+    if is_stream {
+        let mut writer = arrow_ipc::writer::StreamWriter::try_new(&mut out, &schema).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    } else {
+        let mut writer = arrow_ipc::writer::FileWriter::try_new(&mut out, &schema).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    }
+    out
+}
+
+/// The column `d` that an Arrow file or a Parquet file of all rows has.
+fn column_of(paths: &[PathBuf], target: &str) -> ArrayRef {
+    let (source, keys) = open(paths, "k").unwrap();
+    source.prove(Path::new(target)).unwrap();
+    let out = bytes::Bytes::from(written(&source, &keys, target));
+    let batches: Vec<RecordBatch> = if target.ends_with(".parquet") {
+        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(out, 1 << 20).unwrap();
+        reader.map(Result::unwrap).collect()
+    } else {
+        let reader = arrow_ipc::reader::FileReader::try_new(std::io::Cursor::new(out), None).unwrap();
+        reader.map(Result::unwrap).collect()
+    };
+    let columns: Vec<&dyn Array> = batches.iter().map(|batch| &**batch.column(1)).collect();
+    arrow_select::concat::concat(&columns).unwrap()
+}
+
+/// Writers give a column of nulls alone a dictionary without values.
+#[test]
+fn a_dictionary_without_values_is_a_column_of_nulls() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = |words: &[Option<&str>]| -> ArrayRef {
+        Arc::new(words.iter().copied().collect::<DictionaryArray<Int8Type>>())
+    };
+    let (none, some) = (words(&[None, None]), words(&[Some("x"), None]));
+    let parts: [(&[&str], ArrayRef); 2] = [(&["a", "b"], none.clone()), (&["c", "d"], some.clone())];
+    let wanted: ArrayRef = Arc::new(StringArray::from(vec![None, None, Some("x"), None]));
+    let paths = ["a.arrow", "b.arrow"].map(|name| folder.path().join(name));
+    for (path, part) in paths.iter().zip(&parts) {
+        fs::write(path, arrow(std::slice::from_ref(part), false)).unwrap();
+    }
+    let stream = folder.path().join("stream");
+    fs::write(&stream, arrow(&parts, true)).unwrap();
+    for paths in [paths.to_vec(), vec![stream]] {
+        for target in ["o.arrow", "o.parquet"] {
+            let found = arrow_cast::cast(&column_of(&paths, target), &DataType::Utf8).unwrap();
+            assert_eq!(&found, &wanted, "{paths:?} {target}");
+        }
+        let (source, keys) = open(&paths, "k").unwrap();
+        source.prove(Path::new("o.xlsx")).unwrap();
+        assert_eq!(written(&source, &keys, "o.csv"), b"k,d\na,\nb,\nc,x\nd,\n");
+        assert_eq!(open(&paths, "d").unwrap().1.rows_without_key(), 3);
+    }
+    // Nothing but nulls anywhere.
+    let none = arrow(&[(&["a", "b"], none)], false);
+    paths.iter().for_each(|path| fs::write(path, &none).unwrap());
+    let found = column_of(&paths, "o.arrow");
+    assert_eq!((found.len(), found.null_count()), (4, 4));
+    // No rows, and so no runs and no views.
+    let empty = arrow_array::Int32Array::from(Vec::<i32>::new());
+    let runs: ArrayRef =
+        Arc::new(arrow_array::RunArray::try_new(&empty, &StringArray::from(Vec::<&str>::new())).unwrap());
+    let views: ArrayRef = Arc::new(StringViewArray::from(Vec::<&str>::new()));
+    for column in [runs, views] {
+        let content = arrow(&[(&[], column)], false);
+        paths.iter().for_each(|path| fs::write(path, &content).unwrap());
+        for target in ["o.arrow", "o.parquet", "o.csv", "o.xlsx"] {
+            let (source, keys) = open(&paths, "k").unwrap();
+            source.prove(Path::new(target)).unwrap();
+            assert!(!written(&source, &keys, target).is_empty());
+        }
+    }
+}
+
+/// What two files' dictionaries have in common is found by the values: not each has a text, nor one of its own.
+#[test]
+fn values_of_dictionaries_stay_what_they_are_in_several_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.arrow", "b.arrow"].map(|name| folder.path().join(name));
+    let far = 100_000_000_000_000_000i64;
+    let times = |of: &dyn Fn(Vec<i64>) -> ArrayRef| [of(vec![far, 1]), of(vec![far + 1, 1])];
+    let lists = |items: [i64; 3]| -> ArrayRef {
+        let lists = items.map(|item| Some([Some(item), None]));
+        Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>(lists))
+    };
+    let records = |numbers: Vec<Option<i64>>| -> ArrayRef {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(numbers));
+        Arc::new(StructArray::try_from(vec![("n", numbers)]).unwrap())
+    };
+    let columns: Vec<[ArrayRef; 2]> = vec![
+        times(&|of| Arc::new(DurationSecondArray::from(of))),
+        times(&|of| Arc::new(TimestampSecondArray::from(of))),
+        times(&|of| Arc::new(Time64NanosecondArray::from(of))),
+        [
+            Arc::new(Date32Array::from(vec![i32::MAX, 5])) as ArrayRef,
+            Arc::new(Date32Array::from(vec![i32::MAX - 1, 5])),
+        ],
+        [
+            Arc::new(Float64Array::from(vec![-0.0, 0.1])) as ArrayRef,
+            Arc::new(Float64Array::from(vec![0.0, 0.1f64.next_up()])),
+        ],
+        [lists([1, far, 3]).slice(1, 2), lists([1, far + 1, 3]).slice(1, 2)],
+        [records(vec![Some(far), None]), records(vec![Some(far + 1), None])],
+        [
+            Arc::new(StringArray::from(vec![None, Some("")])) as ArrayRef,
+            Arc::new(StringArray::from(vec![Some(""), None])),
+        ],
+    ];
+    for values in columns {
+        let kind = values[0].data_type().clone();
+        for ((path, values), keys) in paths.iter().zip(&values).zip([["a", "b", "c"], ["d", "e", "f"]]) {
+            let column =
+                DictionaryArray::<Int32Type>::new(vec![Some(1), None, Some(0)].into(), values.clone());
+            fs::write(path, arrow(&[(&keys, Arc::new(column))], false)).unwrap();
+        }
+        let found = column_of(&paths, "o.arrow");
+        let indices = arrow_array::UInt32Array::from(vec![Some(1), None, Some(0)]);
+        let taken = values.map(|values| arrow_select::take::take(&values, &indices, None).unwrap());
+        let wanted = arrow_select::concat::concat(&[&*taken[0], &*taken[1]]).unwrap();
+        let dictionary = found.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
+        let found = arrow_select::take::take(dictionary.values(), dictionary.keys(), None).unwrap();
+        assert_eq!(&found, &wanted, "{kind}");
+    }
+}
+
+/// pandas gives the words of a file the narrowest key, and several files have more of them.
+#[test]
+fn words_of_several_files_have_a_key_that_is_wide_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let word = |at: usize| format!("w{at}");
+    let part = |name: &str, range: std::ops::Range<usize>, is_wide: bool, is_nested: bool| {
+        let texts: Vec<String> = range.map(word).collect();
+        let words: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut column: ArrayRef = match is_wide {
+            true => Arc::new(words.iter().copied().collect::<DictionaryArray<Int16Type>>()),
+            false => Arc::new(words.iter().copied().collect::<DictionaryArray<Int8Type>>()),
+        };
+        if is_nested {
+            column = Arc::new(StructArray::try_from(vec![("w", column)]).unwrap());
+        }
+        fs::write(folder.path().join(name), arrow(&[(&words, column)], false)).unwrap();
+        folder.path().join(name)
+    };
+    let wanted: ArrayRef = Arc::new(StringArray::from((0..300).map(word).collect::<Vec<_>>()));
+    let wide = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    for is_wide in [false, true] {
+        let paths = [
+            part("a.arrow", 0..100, false, false),
+            part("b.arrow", 100..200, is_wide, false),
+            part("c.arrow", 200..300, false, false),
+        ];
+        for target in ["o.arrow", "o.parquet"] {
+            let found = column_of(&paths, target);
+            assert_eq!(found.data_type(), &wide, "{target}");
+            assert_eq!(&arrow_cast::cast(&found, &DataType::Utf8).unwrap(), &wanted, "{target}");
+        }
+    }
+    let paths = [part("a.arrow", 0..100, false, true), part("b.arrow", 100..300, true, true)];
+    let found = column_of(&paths, "o.parquet");
+    let found = found.as_any().downcast_ref::<StructArray>().unwrap().column(0).clone();
+    assert_eq!(found.data_type(), &wide);
+    assert_eq!(&arrow_cast::cast(&found, &DataType::Utf8).unwrap(), &wanted);
+    // A file alone keeps its type.
+    let one = column_of(&paths[..1], "o.parquet");
+    assert!(matches!(one.data_type(), DataType::Struct(fields) if matches!(fields[0].data_type(),
+        DataType::Dictionary(key, _) if **key == DataType::Int8)));
+    // Other keys than signed ones, and rows that have none.
+    let numbers = DictionaryArray::<Int8Type>::new(
+        Int8Array::from(vec![Some(0), None]),
+        Arc::new(Int64Array::from(vec![7])),
+    );
+    fs::write(&paths[0], arrow(&[(&["a", "b"], Arc::new(numbers))], false)).unwrap();
+    let numbers = DictionaryArray::<arrow_array::types::UInt8Type>::new(
+        vec![Some(0), None].into(),
+        Arc::new(Int64Array::from(vec![8])),
+    );
+    fs::write(&paths[1], arrow(&[(&["c", "d"], Arc::new(numbers))], false)).unwrap();
+    let found = arrow_cast::cast(&column_of(&paths, "o.arrow"), &DataType::Int64).unwrap();
+    let wanted: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some(8), None]));
+    assert_eq!(&found, &wanted);
+}
+
+/// A batch of an output has the bytes of its own views.
+#[test]
+fn views_go_to_an_arrow_file_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.arrow");
+    let keys: Vec<String> = (0..40_000).map(|at| at.to_string()).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let texts = keys.iter().enumerate().map(|(at, key)| (at % 7 > 0).then(|| format!("{key:050}")));
+    let views: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
+    let field = Arc::new(Field::new("item", DataType::Utf8View, true));
+    let lengths = StringArray::from(vec!["x"; keys.len()]);
+    let lists: ArrayRef =
+        Arc::new(ListArray::new(field.clone(), lengths.offsets().clone(), views.clone(), None));
+    let pair: ArrayRef = Arc::new(FixedSizeListArray::new(field, 1, views.clone(), None));
+    let entries: Vec<(Arc<Field>, ArrayRef)> = vec![
+        (
+            Arc::new(Field::new("key", DataType::Utf8, false)),
+            Arc::new(StringArray::from(vec!["y"; keys.len()])),
+        ),
+        (Arc::new(Field::new("value", DataType::Utf8View, true)), views.clone()),
+    ];
+    let entries = StructArray::from(entries);
+    let entry = Arc::new(Field::new("entries", entries.data_type().clone(), false));
+    let map: ArrayRef = Arc::new(MapArray::new(entry, lengths.offsets().clone(), entries, None, false));
+    let columns = vec![("v", views.clone()), ("l", lists), ("p", pair), ("m", map)];
+    let record: ArrayRef = Arc::new(StructArray::try_from(columns).unwrap());
+    for column in [views, record] {
+        let content = arrow(&[(&keys, column.clone())], false);
+        fs::write(&path, &content).unwrap();
+        let (source, found) = open(std::slice::from_ref(&path), "k").unwrap();
+        let out = written(&source, &found, "o.arrow");
+        assert!(out.len() < content.len() + content.len() / 8, "{} of {}", out.len(), content.len());
+        assert_eq!(&column_of(std::slice::from_ref(&path), "o.arrow"), &column);
+        // Some of the rows.
+        let some: Vec<u32> = (0..keys.len() as u32).filter(|row| row % 10 == 0).collect();
+        let mut few = Vec::new();
+        source.write_matches(&found, &some, Path::new("o.arrow"), &mut few).unwrap();
+        assert!(few.len() < content.len() / 5, "{} of {}", few.len(), content.len());
+    }
+}
+
+/// The row groups of a file, and the batches of a stream, may each have words of their own under a narrow key.
+#[test]
+fn words_of_several_parts_of_a_file_have_a_key_that_is_wide_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts: Vec<String> = (0..200).map(|at| format!("w{at}")).collect();
+    let words: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let part = |words: &[&str]| -> ArrayRef {
+        Arc::new(words.iter().copied().collect::<DictionaryArray<Int8Type>>())
+    };
+    let halves = [&words[..100], &words[100..]].map(|words| (words, part(words)));
+    let stream = folder.path().join("stream");
+    fs::write(&stream, arrow(&halves, true)).unwrap();
+    let groups = folder.path().join("groups.parquet");
+    let mut out = Vec::new();
+    let batches = halves.map(|(keys, column)| {
+        let keys: ArrayRef = Arc::new(StringArray::from(keys.to_vec()));
+        RecordBatch::try_from_iter_with_nullable([("k", keys, true), ("d", column, true)]).unwrap()
+    });
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut out, batches[0].schema(), None).unwrap();
+    for batch in &batches {
+        writer.write(batch).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.close().unwrap();
+    fs::write(&groups, out).unwrap();
+    let wanted: ArrayRef = Arc::new(StringArray::from(words.clone()));
+    for path in [stream, groups] {
+        // As a key, and as another column.
+        let (_, keys) = open(std::slice::from_ref(&path), "d").unwrap();
+        assert_eq!(keys.elements().len(), 200, "{path:?}");
+        for target in ["o.arrow", "o.parquet"] {
+            let found = column_of(std::slice::from_ref(&path), target);
+            assert_eq!(&arrow_cast::cast(&found, &DataType::Utf8).unwrap(), &wanted, "{path:?} {target}");
+        }
+        let (source, keys) = open(std::slice::from_ref(&path), "k").unwrap();
+        assert!(written(&source, &keys, "o.csv").starts_with(b"k,d\nw0,w0\n"));
+    }
 }
