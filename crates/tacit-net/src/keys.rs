@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
-const TAKEN: &str = "exists already and is not overwritten; choose another name";
+const NO_OVERWRITING: &str = "exists already and is not overwritten; choose another name";
 const PUBLIC_LABEL: &str = "tacit-ed25519";
 pub(crate) const PRIVATE_LABEL: &str = "tacit-ed25519-private";
 /// Longest key file that is read.
@@ -82,7 +82,7 @@ impl PublicKey {
     /// Whether [`save`](Self::save) can write to `path` now, said by its error.
     pub fn can_be_saved(path: &Path) -> Result<()> {
         if path.exists() {
-            return Err(key_error(path, TAKEN));
+            return Err(key_error(path, NO_OVERWRITING));
         }
         unfinished(path, 0o644).map(drop)
     }
@@ -204,7 +204,7 @@ impl Identity {
             return Err(key_error(path, "the private key cannot end in .pub; that is the public key's name"));
         }
         if public.exists() {
-            return Err(key_error(&public, TAKEN));
+            return Err(key_error(&public, NO_OVERWRITING));
         }
         let encoded = encode(&self.seed);
         let line = Zeroizing::new([PRIVATE_LABEL, " ", encoded.as_str(), "\n"].concat());
@@ -276,7 +276,7 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
 /// Writes a file of keys, whole or not at all, also if the power fails. Errors: one that exists.
 pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => key_error(path, TAKEN),
+        std::io::ErrorKind::AlreadyExists => key_error(path, NO_OVERWRITING),
         _ => key_error(path, error),
     };
     let mut file = unfinished(path, mode)?;

@@ -39,9 +39,11 @@
 //! paper: those of the module `tpprf`.
 
 mod kind;
+mod outputs;
 mod two_round;
 
 pub use kind::Kind;
+pub use outputs::{ReceiverOutput, SenderOutput};
 pub use two_round::TwoRound;
 
 use super::params::{Code, LARGEST_RUN};
@@ -801,38 +803,6 @@ impl SenderKey {
 /// Shows damage to the file of a sender's key.
 fn key_digest(bytes: &[u8]) -> [u8; 32] {
     *blake3::Hasher::new_derive_key("tacit silent nisc sender key").update(bytes).finalize().as_bytes()
-}
-
-/// The sender's half of the random OTs.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct SenderOutput {
-    messages: Vec<[Block; 2]>,
-}
-
-impl SenderOutput {
-    /// The random messages.
-    pub fn messages(&self) -> &[[Block; 2]] {
-        &self.messages
-    }
-}
-
-/// The receiver's half of the random OTs.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct ReceiverOutput {
-    choices: BitVec,
-    messages: Vec<Block>,
-}
-
-impl ReceiverOutput {
-    /// The random choice bits, those of [`ReceiverKey::expand_in`].
-    pub fn choices(&self) -> &BitVec {
-        &self.choices
-    }
-
-    /// The message of each choice.
-    pub fn messages(&self) -> &[Block] {
-        &self.messages
-    }
 }
 
 /// What opens one sender's reply to the one question.
