@@ -47,7 +47,7 @@ impl Policy {
                 files.entry(file).or_default().insert(name_of(path));
             }
             // Whether or not its files can be seen today.
-            let parts = paths.iter().filter(|part| covers(path, part));
+            let parts = paths.iter().filter(|part| *part != path && covers(path, part));
             all.extend(parts.map(|part| vec![name_of(path), name_of(part)]));
         }
         all.extend(

@@ -99,7 +99,15 @@ impl Gateways {
                 .map(|(side, gateway)| scope.spawn(move || self.drive(side, gateway, label, sets[side])));
             drivers.map(|driver| driver.join().unwrap())
         });
-        Ok([one?, two?])
+        match (one, two) {
+            (Ok(one), Ok(two)) => Ok([one, two]),
+            // One side often knows no more than that the other does not come.
+            (one, two) => {
+                let [one, two] =
+                    [one, two].map(|side| side.map_or_else(|error| error.to_string(), |_| "done".into()));
+                Err(tacit::Error::Other(format!("upper: {one}; lower: {two}")))
+            }
+        }
     }
 
     /// What a driver was given is on the disk, whatever happened since: its token, and a folder for each job in which its

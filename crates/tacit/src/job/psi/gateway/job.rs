@@ -72,6 +72,8 @@ struct Inner {
     next_task: u64,
     /// Numbers the sessions between the gateways; a new one takes the place of the one before.
     epoch: u64,
+    /// Whether the peer has the plan too. Until then it may be settled anew, and no driver is given it.
+    agreed: bool,
     /// Why nothing was settled.
     refusal: Option<(u8, String)>,
     /// What stands on the two sides does not belong together.
@@ -119,6 +121,8 @@ impl Job {
         stopping: Arc<AtomicBool>,
         lines: Arc<Lines>,
     ) -> Self {
+        // Nothing is begun, or ends, under a plan that one side alone has.
+        let agreed = state.confirmed || state.buckets.iter().any(|bucket| bucket.begun > 0);
         Job {
             label: state.label.clone(),
             first,
@@ -131,6 +135,7 @@ impl Job {
                 unsaved: false,
                 next_task: 0,
                 epoch: 0,
+                agreed,
                 refusal: None,
                 stuck: None,
                 trouble: None,
@@ -252,7 +257,8 @@ impl Job {
                 if let Some(end) = inner.state.over {
                     return Err(over(end));
                 }
-                if let Some(Plan { name, key, own, peer, buckets }) = inner.state.plan.clone() {
+                let plan = inner.state.plan.clone().filter(|_| inner.agreed);
+                if let Some(Plan { name, key, own, peer, buckets }) = plan {
                     return Ok(Reply::Plan { name, key, own, peer, buckets, first: self.first });
                 }
                 if let Some(stuck) = &inner.stuck {
@@ -357,16 +363,22 @@ impl Job {
     }
 
     /// What comes of a task's waiting, after a moment.
-    pub(super) fn turn(&self, number: u32, task: u64, since: Instant, patience: Duration) -> Result<Turn> {
+    pub(super) fn turn(
+        &self,
+        run: &[u8; 32],
+        (number, task): (u32, u64),
+        since: Instant,
+        patience: Duration,
+    ) -> Result<Turn> {
         let inner = self.inner();
-        let mut inner = match self.look(inner, number, task)? {
+        let mut inner = match self.look(inner, run, number, task)? {
             Ok(turn) => return Ok(turn),
             Err(inner) => {
                 self.changed.wait_timeout(inner, TURN).map_or_else(|e| e.into_inner().0, |woken| woken.0)
             }
         };
         inner.interest = Instant::now();
-        let inner = match self.look(inner, number, task)? {
+        let inner = match self.look(inner, run, number, task)? {
             Ok(turn) => return Ok(turn),
             Err(inner) => inner,
         };
@@ -388,12 +400,11 @@ impl Job {
     fn look<'m>(
         &self,
         mut inner: MutexGuard<'m, Inner>,
+        run: &[u8; 32],
         number: u32,
         task: u64,
     ) -> Result<std::result::Result<Turn, MutexGuard<'m, Inner>>> {
-        if let Some(end) = inner.state.over {
-            return Err(over(end));
-        }
+        Self::check(&inner, run, number)?;
         if let Some(stuck) = &inner.stuck {
             return Err(Error::Peer(stuck.clone()));
         }
@@ -576,7 +587,7 @@ impl Job {
             }
             match &met {
                 Ok(()) => {
-                    inner.stuck = None;
+                    (inner.stuck, inner.agreed) = (None, true);
                     let offers = inner.slots.iter().filter(|(_, slot)| !slot.waiting.is_empty());
                     inner.outgoing = offers.map(|(number, _)| Event::Offer(*number)).collect();
                 }
@@ -596,6 +607,7 @@ impl Job {
             && error.blame() == Blame::Peer
             && !error.is_lost_link()
         {
+            self.say(&error.to_string());
             self.end_for_good(&mut inner, End::Cheated)?;
         }
         self.changed.notify_all();
@@ -656,7 +668,13 @@ impl Job {
             return Err(over(End::Attempts));
         }
         let plan = meeting::toss(channel, &mut Prg::from_os(), [own, peer], buckets)?;
-        self.inner().state.settle(plan)?;
+        {
+            let mut inner = self.inner();
+            inner.state.settle(plan)?;
+            // Tasks that came with the plan before are of another run.
+            inner.slots.clear();
+            inner.agreed = false;
+        }
         meeting::together(channel, SETTLED)?;
         let (own, buckets) = (counted(own, "key"), counted(buckets, "bucket"));
         self.say(&format!("settled: your {own}, the peer's {peer}, {buckets}"));

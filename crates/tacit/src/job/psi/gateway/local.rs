@@ -253,7 +253,7 @@ impl Task<'_> {
     fn wait(&self, channel: &mut Channel, task: u64) -> Result<Turn> {
         let since = Instant::now();
         loop {
-            match self.job.turn(self.number, task, since, self.patience)? {
+            match self.job.turn(&self.run, (self.number, task), since, self.patience)? {
                 Turn::Wait if lives(channel) => {}
                 turn => return Ok(turn),
             }

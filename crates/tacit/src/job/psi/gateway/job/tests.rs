@@ -55,10 +55,27 @@ fn a_task_that_has_not_heard_of_its_attempt_waits_on() {
                 job.happened(&mut inner, Event::Begin(0, 2)).unwrap();
             }
             drop(inner);
-            let turn = job.turn(0, task, Instant::now(), GRACE).unwrap();
+            let turn = job.turn(&RUN, (0, task), Instant::now(), GRACE).unwrap();
             assert!(matches!(turn, Turn::Run(2)));
         }
     }
+}
+
+/// A gateway that ended while a plan was settled may have it alone: then another one is settled, and a task that ran
+/// under the first would meet one of the second, which both would take for cheating.
+#[test]
+fn a_plan_is_given_out_once_both_have_it_and_its_tasks_do_not_run_under_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = job(folder.path(), false);
+    assert!(job.settled(&mut || false).0.is_err());
+    job.inner().agreed = true;
+    assert!(matches!(job.settled(&mut || false).0, Ok(Reply::Plan { name: RUN, .. })));
+    let Ok(task) = job.offer(&RUN, 0, &[3; 32]).unwrap() else { panic!("it has ended") };
+    let mut inner = job.inner();
+    inner.state.settle(Plan { name: [8; 32], key: [2; 32], own: 10, peer: 10, buckets: 2 }).unwrap();
+    job.happened(&mut inner, Event::Begin(0, 1)).unwrap();
+    drop(inner);
+    assert!(job.turn(&RUN, (0, task), Instant::now(), GRACE).is_err());
 }
 
 /// The coins for a plan are tossed three times at most, whatever gateway goes on with the job.
