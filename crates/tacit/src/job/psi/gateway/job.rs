@@ -4,6 +4,8 @@
 //! follows from what has happened: both know it by [`Event`]s, exchanged in turns over a session of the job's
 //! own.
 
+mod inner;
+
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::meeting::{self, Standing, Verdict};
 use super::super::buckets::{ATTEMPTS, MAX_BUCKETS, OVERFLOW_BITS, capacity::capacity};
@@ -858,54 +860,6 @@ impl Job {
             Event::Complete => {}
         }
         Ok(())
-    }
-}
-
-impl Inner {
-    /// Forces what must be there to the disk.
-    fn save(&mut self) -> Result<()> {
-        if self.unsaved {
-            // Where that fails no task must begin what the disk does not know.
-            self.state.save().inspect_err(|_| self.lose())?;
-            self.unsaved = false;
-        }
-        Ok(())
-    }
-
-    fn is_over(&self) -> bool {
-        self.state.over.is_some() || self.state.confirmed || self.abandoned
-    }
-
-    fn is_offered(&self, number: u32) -> bool {
-        let is_free = |slot: &Slot| slot.running.is_none() && !slot.waiting.is_empty();
-        !self.state.buckets[number as usize].ended && self.slots.get(&number).is_some_and(is_free)
-    }
-
-    /// After how long a task that waits with this bucket gives up its slot, which an earlier one may need:
-    /// one that has not ended and that nobody here has come with, while the peer does not wait with this one.
-    fn stands_in_the_way(&self, number: u32) -> Option<Duration> {
-        if self.peer_offers.contains(&number) {
-            return None;
-        }
-        let is_here = |slot: &Slot| slot.running.is_some() || !slot.waiting.is_empty();
-        let missing = (0..number).filter(|earlier| {
-            !self.state.buckets[*earlier as usize].ended && !self.slots.get(earlier).is_some_and(is_here)
-        });
-        missing.map(|earlier| DEFER[usize::from(!self.peer_offers.contains(&earlier))]).min()
-    }
-
-    /// The session between the gateways is gone: what ran without a result here comes to nothing. What has
-    /// one waits for the next session, which tells whether the peer has one too.
-    fn lose(&mut self) {
-        self.peer_offers.clear();
-        self.outgoing.clear();
-        for (number, slot) in &mut self.slots {
-            let held = self.state.buckets[*number as usize].held;
-            if slot.running.as_ref().is_some_and(|running| held != Some(running.attempt)) {
-                slot.give_up();
-            }
-            slot.peer_held = None;
-        }
     }
 }
 
