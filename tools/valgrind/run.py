@@ -115,6 +115,9 @@ def work(folder, logs, names, update):
         made = dict(zip(pairs, pool.map(lambda pair: count(*pair, folder / "work", logs), pairs)))
     found = {kernel: {name: made[kernel, name] for name in counted[kernel]} for kernel in chosen}
     if update:
+        # Of those that were not counted now the earlier counts stay.
+        known = json.loads(RECORD.read_text())["instructions"] if names else {}
+        found = {kernel: {**known.get(kernel, {}), **found[kernel]} for kernel in chosen}
         record = {"rustc": version, "instructions": found}
         RECORD.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
         print(f"recorded: {RECORD.relative_to(ROOT)}")
