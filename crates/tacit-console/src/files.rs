@@ -4,6 +4,7 @@ use crate::os;
 use crate::output::{Output, Target, name};
 use std::fs;
 use std::path::{Path, PathBuf};
+use tacit::net::durable::folder_of;
 use tacit::{Error, Result};
 
 /// What becomes of the file that an option names.
@@ -111,7 +112,7 @@ impl Place {
             return Ok(Place::Object(path.to_owned()));
         }
         if let Target::New(path) = &target {
-            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder = folder_of(path);
             let (Ok(folder), Some(file)) = (os::id_at(folder), path.file_name()) else {
                 return Ok(Place::Anywhere);
             };

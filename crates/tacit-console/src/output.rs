@@ -14,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tacit::data::object::Upload;
 use tacit::data::{self, place};
+use tacit::net::durable::{folder_of, sync_names};
 use tacit::net::shown;
 use tacit::{Error, Result};
 use tempfile::NamedTempFile;
@@ -87,7 +88,7 @@ impl Target {
             let kind = metadata.file_type();
             if kind.is_symlink() {
                 let next = fs::read_link(&path).map_err(|e| unwritable(target, &e.to_string()))?;
-                path = folder(&path).join(next);
+                path = folder_of(&path).join(next);
             } else if kind.is_dir() {
                 return Err(unwritable(target, "it is a folder; name a file in it"));
             } else if kind.is_file() {
@@ -105,7 +106,7 @@ impl Target {
         if !matches!(path.components().next_back(), Some(Component::Normal(_))) {
             return Err(unwritable(&path, "the name names no file"));
         }
-        match fs::metadata(folder(&path)) {
+        match fs::metadata(folder_of(&path)) {
             Ok(metadata) if metadata.is_dir() => Ok(Target::New(path)),
             Ok(_) => Err(unwritable(&path, "its folder is a file; choose another")),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -421,14 +422,13 @@ impl Part {
 
 /// Makes the name of a new file as durable as its content, where the file system can.
 fn sync_folder(file: &Path) {
-    // A folder that cannot be opened for reading, or a file system without this, leaves it to the system's
-    // own time.
-    let _ = File::open(folder(file)).and_then(|folder| folder.sync_all());
+    // The output is in its place; when its name is on the disk is otherwise for the system to say.
+    let _ = sync_names(folder_of(file));
 }
 
 /// A locked file in the folder of `place`, after those that killed runs left there are gone.
 fn part(place: &Path, target: &Path, is_public: bool) -> Result<NamedTempFile> {
-    let folder = folder(place);
+    let folder = folder_of(place);
     sweep(folder);
     loop {
         let mut builder = tempfile::Builder::new();
@@ -472,10 +472,6 @@ fn open_stream(path: &Path, target: &Path) -> Result<File> {
         Ok(None) => Err(unwritable(target, "nobody reads from this pipe; start its reader first")),
         Err(e) => Err(unwritable(target, &format!("{e}; choose another name"))),
     }
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Where an output went, fit for a line of text: standard output is no file.

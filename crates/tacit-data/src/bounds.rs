@@ -7,6 +7,7 @@
 
 use crate::input::Stored;
 use crate::machine::available_memory;
+use crate::within::parts;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch, RunArray};
@@ -188,12 +189,7 @@ fn may_share(data: &DataType) -> bool {
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) | DataType::Union(..) => true,
         DataType::Utf8View | DataType::BinaryView => true,
         DataType::ListView(_) | DataType::LargeListView(_) => true,
-        DataType::List(of)
-        | DataType::LargeList(of)
-        | DataType::FixedSizeList(of, _)
-        | DataType::Map(of, _) => may_share(of.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| may_share(field.data_type())),
-        _ => false,
+        other => parts(other).into_iter().any(may_share),
     }
 }
 
@@ -206,11 +202,7 @@ fn may_repeat(data: &DataType) -> bool {
         | DataType::LargeListView(of)
         | DataType::FixedSizeList(of, _)
         | DataType::Map(of, _) => may_share(of.data_type()),
-        DataType::Dictionary(_, values) => may_repeat(values),
-        DataType::RunEndEncoded(_, values) => may_repeat(values.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| may_repeat(field.data_type())),
-        DataType::Union(fields, _) => fields.iter().any(|(_, field)| may_repeat(field.data_type())),
-        _ => false,
+        other => parts(other).into_iter().any(may_repeat),
     }
 }
 

@@ -13,7 +13,6 @@ mod parts;
 mod plain;
 mod stored;
 mod views;
-mod within;
 mod words;
 mod write;
 
@@ -32,6 +31,7 @@ use crate::kept::{NUMERIC, rows_of_batch};
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, is_null};
 use crate::unfit::Unfit;
+use crate::within::{all_widened, widened};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -49,7 +49,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use tacit_crypto::fence::fenced;
-use within::{all_widened, widened};
 use words::{ENCRYPTED, words};
 use zeroize::Zeroizing;
 

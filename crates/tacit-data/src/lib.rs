@@ -54,6 +54,7 @@ mod unfit;
 pub mod values;
 #[cfg_attr(not(feature = "s3"), path = "web/absent.rs")]
 mod web;
+mod within;
 mod zipped;
 
 // What a build without databases and stores says, tried in one with both.

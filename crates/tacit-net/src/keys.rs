@@ -4,6 +4,7 @@
 //! `tacit-ed25519 BASE64 COMMENT` and is meant to be passed on. Whoever pins a public key should have it over
 //! a way that cannot be tampered with, or compare [`PublicKey::fingerprint`] by telephone.
 
+use crate::durable::{folder_of, sync_names};
 use crate::{Error, Result};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use curve25519_dalek::edwards::CompressedEdwardsY;
@@ -79,11 +80,8 @@ impl PublicKey {
         write_new(path, 0o644, format!("{}\n", self.line(comment)).as_bytes())
     }
 
-    /// Whether [`save`](Self::save) can write to `path` now, said by its error.
+    /// An error where [`save`](Self::save) could write no new file in the folder of `path`.
     pub fn can_be_saved(path: &Path) -> Result<()> {
-        if path.exists() {
-            return Err(key_error(path, NO_OVERWRITING));
-        }
         unfinished(path, 0o644).map(drop)
     }
 
@@ -282,8 +280,7 @@ pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
     let mut file = unfinished(path, mode)?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     file.persist_noclobber(path).map_err(|error| failed(error.error))?;
-    sync_names(folder_of(path));
-    Ok(())
+    sync_names(folder_of(path)).map_err(|error| key_error(path, error))
 }
 
 /// As [`write_new`], in place of what is there.
@@ -291,8 +288,7 @@ pub(crate) fn replace(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
     let mut file = unfinished(path, mode)?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(|error| key_error(path, error))?;
     file.persist(path).map_err(|error| key_error(path, error.error))?;
-    sync_names(folder_of(path));
-    Ok(())
+    sync_names(folder_of(path)).map_err(|error| key_error(path, error))
 }
 
 /// A file beside `path` that is gone unless it takes its place.
@@ -313,15 +309,6 @@ fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
         }
         kind => key_error(path, std::io::Error::from(kind)),
     })
-}
-
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Puts the names in a folder on the disk, where the file system can.
-pub(crate) fn sync_names(folder: &Path) {
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 #[cfg(unix)]

@@ -21,6 +21,7 @@ mod cancel;
 pub mod certificate;
 mod channel;
 pub mod crowd;
+pub mod durable;
 pub mod emulate;
 mod error;
 #[cfg(feature = "fuzzing")]

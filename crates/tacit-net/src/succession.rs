@@ -12,6 +12,7 @@
 //! refused.
 
 use crate::calendar::{date, day_of, today};
+use crate::durable::{folder_of, sync_names};
 use crate::keys::{self, Identity, PublicKey, SIGNATURE, key_error};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
@@ -200,8 +201,7 @@ impl PublicKeys {
         }
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         file.write_all(format!("{gap}{more}").as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
-        keys::sync_names(keys::folder_of(memory));
-        Ok(())
+        sync_names(folder_of(memory)).map_err(fault)
     }
 
     /// What a user should know of the keys that were followed; nothing where none was.

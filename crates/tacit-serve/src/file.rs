@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use tacit::net::durable::{folder_of, sync_names};
 use tacit::{Error, Result};
 
 /// A file of lines that grows at its end alone; what [`append`](Self::append) returned for is on the disk.
@@ -250,15 +251,10 @@ pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Makes the name of a new file as durable as its content, where folders can be synced.
+/// Makes the name of a new file as durable as its content.
 pub(crate) fn sync_folder(path: &Path) -> Result<()> {
-    if !cfg!(unix) {
-        return Ok(());
-    }
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|e| Error::file(folder, "cannot be synced", e))
+    let folder = folder_of(path);
+    sync_names(folder).map_err(|e| Error::file(folder, "cannot be synced", e))
 }
 
 /// Makes a folder that, on Unix, its owner alone can enter, if there is none; its name is on the disk when this
@@ -271,16 +267,9 @@ pub(crate) fn private_folder(path: &Path) -> Result<()> {
     // One that is there may be of a process that was killed before it was on the disk.
     let above = path.ancestors().skip(1).take_while(is_new);
     let unsynced: Vec<&Path> = std::iter::once(path).chain(above).collect();
-    let was_there = path.is_dir();
     let made = builder.recursive(true).create(path);
     made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))?;
-    match unsynced.into_iter().try_for_each(sync_folder) {
-        // Made for us by somebody else, in a folder that we may enter and not list.
-        Err(Error::File { source, .. }) if was_there && source.kind() == ErrorKind::PermissionDenied => {
-            Ok(())
-        }
-        synced => synced,
-    }
+    unsynced.into_iter().try_for_each(sync_folder)
 }
 
 /// The path, fit for a line of text.

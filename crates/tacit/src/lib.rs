@@ -125,8 +125,8 @@ pub mod net {
     pub use tacit_net::{
         Agreement, Cancel, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
         Observer, Options, Party, Protection, PublicKey, PublicKeys, Reception, Recording, Result, SIGNATURE,
-        Session, SessionId, Stats, Tls, Traffic, address_of, calendar, certificate, connect, escaped, invite,
-        is_loopback, memory, name_successor, rendezvous, shown,
+        Session, SessionId, Stats, Tls, Traffic, address_of, calendar, certificate, connect, durable,
+        escaped, invite, is_loopback, memory, name_successor, rendezvous, shown,
     };
 }
 

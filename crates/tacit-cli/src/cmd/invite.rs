@@ -4,9 +4,10 @@ use crate::cli::fault::made_a_key;
 use crate::cli::output::name;
 use crate::cli::{Context, waiting};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use tacit::crypto::text::counted;
+use tacit::net::durable::folder_of;
 use tacit::net::invite::{self, Code, Introduced, Patience, Place};
 use tacit::net::{Identity, PublicKey};
 use tacit::{Error, Result};
@@ -126,8 +127,7 @@ impl Common {
                 format!("{} exists already and is not overwritten; choose another name", name(&self.out));
             return Err(Error::Parameter { name: "out", what });
         }
-        let folder =
-            self.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(&self.out);
         if !folder.is_dir() {
             let what = format!("{} is no folder", name(folder));
             return Err(Error::Parameter { name: "out", what });

@@ -1,12 +1,12 @@
 //! The files of which a table consists: most often one.
 
-use super::within::widened;
 use super::words::words;
 use super::{Batches, EXTENSION, Fenced, Format, Source, open};
 use crate::bounds;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::Input;
 use crate::kept::NUMERIC;
+use crate::within::widened;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;

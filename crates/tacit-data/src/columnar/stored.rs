@@ -6,9 +6,9 @@
 //! nanoseconds, and a value that neither holds is refused with its row. UUIDs and JSON are marked as Arrow's
 //! extension types of these names.
 
-use super::within::all_widened;
 use crate::fault::{Error, Place, Result, guarded};
 use crate::input::Input;
+use crate::within::{all_widened, parts, within};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit as Unit, Type as Physical};
@@ -219,34 +219,35 @@ fn spans(input: &Input, leaf: usize) -> std::result::Result<Spans, ParquetError>
 /// The schema with 96-bit timestamps in these units: in UTC, unless Arrow's own schema says otherwise.
 fn with_units(schema: &Schema, units: &Units, has_hints: bool) -> SchemaRef {
     let mut leaf = 0;
-    let fields: Fields =
-        schema.fields().iter().map(|field| with_unit(field, &mut leaf, units, has_hints)).collect();
+    let fields: Fields = schema
+        .fields()
+        .iter()
+        .map(|field| {
+            let data = with_unit(field.data_type(), &mut leaf, units, has_hints);
+            Field::clone(field).with_data_type(data)
+        })
+        .collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-fn with_unit(field: &FieldRef, leaf: &mut usize, units: &Units, has_hints: bool) -> FieldRef {
-    let mut inner = |field: &FieldRef| with_unit(field, leaf, units, has_hints);
-    let data = match field.data_type() {
-        DataType::List(of) => DataType::List(inner(of)),
-        DataType::LargeList(of) => DataType::LargeList(inner(of)),
-        DataType::ListView(of) => DataType::ListView(inner(of)),
-        DataType::LargeListView(of) => DataType::LargeListView(inner(of)),
-        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(inner(of), *length),
-        DataType::Map(of, sorted) => DataType::Map(inner(of), *sorted),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
-        other => {
-            let at = *leaf;
-            *leaf += 1;
-            match (units.get(&at), other) {
-                (Some(unit), DataType::Timestamp(_, zone)) => {
-                    let utc = (!has_hints).then(|| "UTC".into());
-                    DataType::Timestamp(*unit, zone.clone().or(utc))
-                }
-                _ => other.clone(),
-            }
+fn with_unit(data: &DataType, leaf: &mut usize, units: &Units, has_hints: bool) -> DataType {
+    if data.is_nested() && !is_leaf(data) {
+        return within(data, &mut |part| with_unit(part, leaf, units, has_hints));
+    }
+    let at = *leaf;
+    *leaf += 1;
+    match (units.get(&at), data) {
+        (Some(unit), DataType::Timestamp(_, zone)) => {
+            let utc = (!has_hints).then(|| "UTC".into());
+            DataType::Timestamp(*unit, zone.clone().or(utc))
         }
-    };
-    Arc::new(field.as_ref().clone().with_data_type(data))
+        _ => data.clone(),
+    }
+}
+
+/// Whether Parquet stores this as one column of leaves, though Arrow has a type within it.
+fn is_leaf(data: &DataType) -> bool {
+    matches!(data, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
 }
 
 /// The file's schema with timestamps of 64 bits in place of those of 96.
@@ -286,14 +287,7 @@ fn without_96_bits(parquet: &SchemaDescriptor, units: &Units, schema: &Schema) -
 fn is_zoned(data: &DataType) -> bool {
     match data {
         DataType::Timestamp(_, zone) => zone.is_some(),
-        DataType::List(of)
-        | DataType::LargeList(of)
-        | DataType::ListView(of)
-        | DataType::LargeListView(of)
-        | DataType::FixedSizeList(of, _)
-        | DataType::Map(of, _) => is_zoned(of.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| is_zoned(field.data_type())),
-        _ => false,
+        other => !is_leaf(other) && parts(other).into_iter().any(is_zoned),
     }
 }
 

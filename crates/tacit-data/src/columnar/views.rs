@@ -1,6 +1,7 @@
 //! Views on their way to an Arrow file: the library writes with each batch all bytes that its views were cut from,
 //! those of the rows of other batches too.
 
+use crate::within::parts;
 use arrow_array::cast::AsArray;
 use arrow_array::types::ByteViewType;
 use arrow_array::{
@@ -13,12 +14,7 @@ use std::sync::Arc;
 fn has_views(data: &DataType) -> bool {
     match data {
         DataType::Utf8View | DataType::BinaryView => true,
-        DataType::List(of)
-        | DataType::LargeList(of)
-        | DataType::FixedSizeList(of, _)
-        | DataType::Map(of, _) => has_views(of.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| has_views(field.data_type())),
-        _ => false,
+        other => parts(other).into_iter().any(has_views),
     }
 }
 

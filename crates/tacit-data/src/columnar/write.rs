@@ -5,11 +5,11 @@ use super::dictionaries::cells;
 use super::plain::{unwritable, whole_days, without_text};
 use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
 use super::views::compact;
-use super::within::within;
 use super::words::words;
 use crate::excel::Workbook;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::unfit::Unfit;
+use crate::within::within;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -414,7 +414,7 @@ fn known_elsewhere(data: &DataType) -> DataType {
         }
         DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
         DataType::Date64 => DataType::Date32,
-        other => within(other, known_elsewhere),
+        other => within(other, &mut known_elsewhere),
     }
 }
 

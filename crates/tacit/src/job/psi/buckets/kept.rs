@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use tacit_crypto::Prg;
+use tacit_net::durable;
 use tacit_store::sealed::{FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter, array};
 
 /// Bytes in front of what is sealed: the magic, the salt, and what tells a wrong key from a damaged file.
@@ -36,20 +37,12 @@ pub(in crate::job::psi) fn lasting_folder(folder: &Path) -> Result<()> {
         let made = private_folder().create(folder);
         made.map_err(|source| Error::file(folder, "cannot be made", source))?;
     }
-    sync_names(folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    sync_names(durable::folder_of(folder))
 }
 
-/// Puts the names in a folder on the disk, where the file system can and we may list the folder.
+/// Puts the names in a folder on the disk.
 pub(in crate::job::psi) fn sync_names(folder: &Path) -> Result<()> {
-    use std::io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        Err(source)
-            if cfg!(unix) && ![InvalidInput, PermissionDenied, Unsupported].contains(&source.kind()) =>
-        {
-            Err(Error::file(folder, "cannot be synced", source))
-        }
-        _ => Ok(()),
-    }
+    durable::sync_names(folder).map_err(|source| Error::file(folder, "cannot be synced", source))
 }
 
 /// Holds a folder for this process; `busy` is said of one that another holds.

@@ -3,13 +3,32 @@
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use std::sync::Arc;
 
-/// The type with what `of` makes of the types that are directly within it.
-pub(super) fn within(kind: &DataType, of: impl Fn(&DataType) -> DataType) -> DataType {
-    let inner = |field: &FieldRef| -> FieldRef {
+/// The types that are directly within one.
+pub(crate) fn parts(kind: &DataType) -> Vec<&DataType> {
+    match kind {
+        DataType::Dictionary(_, values) => vec![values],
+        DataType::RunEndEncoded(_, of)
+        | DataType::List(of)
+        | DataType::LargeList(of)
+        | DataType::ListView(of)
+        | DataType::LargeListView(of)
+        | DataType::FixedSizeList(of, _)
+        | DataType::Map(of, _) => vec![of.data_type()],
+        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        DataType::Union(fields, _) => fields.iter().map(|(_, field)| field.data_type()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The type with what `of` makes of its [`parts`], those of unions aside.
+pub(crate) fn within(kind: &DataType, of: &mut dyn FnMut(&DataType) -> DataType) -> DataType {
+    if let DataType::Dictionary(key, values) = kind {
+        return DataType::Dictionary(key.clone(), Box::new(of(values)));
+    }
+    let mut inner = |field: &FieldRef| -> FieldRef {
         Arc::new(Field::clone(field).with_data_type(of(field.data_type())))
     };
     match kind {
-        DataType::Dictionary(key, values) => DataType::Dictionary(key.clone(), Box::new(of(values))),
         DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(ends.clone(), inner(values)),
         DataType::List(of) => DataType::List(inner(of)),
         DataType::LargeList(of) => DataType::LargeList(inner(of)),
@@ -17,14 +36,14 @@ pub(super) fn within(kind: &DataType, of: impl Fn(&DataType) -> DataType) -> Dat
         DataType::LargeListView(of) => DataType::LargeListView(inner(of)),
         DataType::FixedSizeList(of, length) => DataType::FixedSizeList(inner(of), *length),
         DataType::Map(of, sorted) => DataType::Map(inner(of), *sorted),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(&mut inner).collect()),
         other => other.clone(),
     }
 }
 
 /// The type with keys that number the values of many dictionaries: a library chooses the narrowest for one.
-pub(super) fn widened(kind: &DataType) -> DataType {
-    let wide = match within(kind, widened) {
+pub(crate) fn widened(kind: &DataType) -> DataType {
+    let wide = match within(kind, &mut widened) {
         DataType::Dictionary(key, values) => {
             let is_narrow =
                 matches!(*key, DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16);
@@ -36,7 +55,7 @@ pub(super) fn widened(kind: &DataType) -> DataType {
 }
 
 /// The columns with such keys.
-pub(super) fn all_widened(schema: &Schema) -> SchemaRef {
+pub(crate) fn all_widened(schema: &Schema) -> SchemaRef {
     let wide = |field: &FieldRef| Field::clone(field).with_data_type(widened(field.data_type()));
     let fields: Vec<Field> = schema.fields().iter().map(wide).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
