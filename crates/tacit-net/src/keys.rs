@@ -280,7 +280,11 @@ pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
     let mut file = unfinished(path, mode)?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     file.persist_noclobber(path).map_err(|error| failed(error.error))?;
-    sync_names(folder_of(path)).map_err(|error| key_error(path, error))
+    sync_names(folder_of(path)).map_err(|error| {
+        // Its name would be taken when the same is tried again.
+        let _ = std::fs::remove_file(path);
+        key_error(path, error)
+    })
 }
 
 /// As [`write_new`], in place of what is there.

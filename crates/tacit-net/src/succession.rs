@@ -326,6 +326,14 @@ mod tests {
         let mut longer = owner.clone();
         longer.followers[0].1 += 1;
         assert!(longer.remember(&at("seen")).is_err());
+        // What a crash leaves of a line that was being added says nothing of any key.
+        let line = seen.lines().next().unwrap();
+        for torn in [&line[..70], &format!("{}{}", &line[..70], "\0".repeat(70))] {
+            std::fs::write(at("seen"), torn).unwrap();
+            owner.remember(&at("seen")).unwrap();
+            assert_eq!(std::fs::read_to_string(at("seen")).unwrap(), format!("{torn}\n{seen}"));
+            assert!(thief.remember(&at("seen")).is_err());
+        }
     }
 
     #[test]
