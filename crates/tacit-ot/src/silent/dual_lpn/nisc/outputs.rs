@@ -24,7 +24,7 @@ pub struct ReceiverOutput {
 }
 
 impl ReceiverOutput {
-    /// The random choice bits, those of [`ReceiverKey::expand_in`].
+    /// The random choice bits, those of [`ReceiverKey::expand_in`](super::ReceiverKey::expand_in).
     pub fn choices(&self) -> &BitVec {
         &self.choices
     }
