@@ -782,16 +782,45 @@ class Session:
 
     def ot(
         self,
-        n: int,
+        n: int | None = None,
         *,
         role: Literal["sender", "receiver"],
-        kind: Literal["cot", "rot"] = "rot",
+        kind: Literal["cot", "rot", "ot"] | None = None,
+        messages: tuple[Any, Any] | None = None,
+        choices: Any = None,
+        max_message: int = 1 << 20,
         protocol: str | None = None,
         progress: Listener = None,
     ) -> Transfers:
         """As :func:`tacit.ot`, with this session's peer."""
+        if messages is not None and role != "sender":
+            raise UsageError('messages: these are the sender\'s; give role="sender"')
+        if choices is not None and role != "receiver":
+            raise UsageError('choices: these are the receiver\'s; give role="receiver"')
+        own = messages is not None or choices is not None
+        kind = kind or ("ot" if own else "rot")
+        if own and kind != "ot":
+            raise UsageError('kind: messages and choices of one\'s own go with "ot"')
+        given = None if messages is None else _own_messages(*messages)
+        bits = None if choices is None else _own_choices(choices)
+        counted = given[0] if given is not None else None if bits is None else len(bits)
+        if counted is not None and n not in (None, counted):
+            raise UsageError(f"n: {n}, and there are {counted}")
+        count = n if counted is None else counted
+        if count is None:
+            raise UsageError("n: say how many, or give messages or choices")
         with _Told(progress) as told:
-            raw = _tacit.ot(self._peer, role, n, kind=kind, protocol=protocol, progress=told)
+            raw = _tacit.ot(
+                self._peer,
+                role,
+                count,
+                kind=kind,
+                protocol=protocol,
+                messages=None if given is None else given[1:],
+                choices=bits,
+                max_message=max_message,
+                progress=told,
+            )
         return _transfers(raw)
 
     def vole(self, n: int, *, role: Literal["sender", "receiver"], progress: Listener = None) -> Transfers:
@@ -801,8 +830,41 @@ class Session:
         return _transfers(raw)
 
 
+def _own_choices(choices: Any) -> bytes:
+    """A byte of 0 or 1 for each choice."""
+    bits = list(choices)
+    if any(bit not in (0, 1) for bit in bits):
+        raise UsageError("choices: each is 0 or 1")
+    return bytes(int(bit) for bit in bits)
+
+
+def _own_messages(zero: Any, one: Any) -> tuple[int, str, int, Any]:
+    """How many pairs, their form and width, and both messages of each one after the other."""
+    if len(zero) != len(one):
+        raise UsageError(f"messages: {len(zero)} in the first, {len(one)} in the second")
+    form = {str(getattr(half, "dtype", "")) for half in (zero, one)}
+    if form in ({"uint64"}, {"uint8"}):
+        import numpy
+
+        wide = form == {"uint64"}
+        if zero.ndim != 2 or zero.shape != one.shape or zero.shape[1] == 0 or (wide and zero.shape[1] != 2):
+            raise UsageError("messages: arrays of one shape, uint64[n, 2] or uint8[n, bytes]")
+        rows = numpy.stack([zero, one], axis=1).astype("<u8" if wide else "u1")
+        width = rows.shape[2] * rows.itemsize
+        return len(zero), "blocks" if wide else "bytes", width, rows.tobytes()
+    flat = [message for pair in zip(zero, one, strict=True) for message in pair]
+    for kind, word in ((str, "text"), (bytes, "strings")):
+        if all(isinstance(message, kind) for message in flat):
+            return len(zero), word, 0, [kind(message) for message in flat]
+    raise UsageError("messages: two lists of str or of bytes, or two arrays uint64[n, 2] or uint8[n, bytes]")
+
+
 def _transfers(raw: dict[str, Any]) -> Transfers:
     arrays = {name: value for name, value in raw.items() if name not in (*_PASSED, "protocol")}
+    if isinstance(arrays.get("m"), list):
+        import numpy
+
+        arrays["m"] = numpy.array(arrays["m"], dtype=object)
     return Transfers(**_passed(raw), protocol=raw.get("protocol"), _arrays=arrays)
 
 
@@ -1118,21 +1180,42 @@ def evaluate(
 
 
 def ot(
-    n: int,
+    n: int | None = None,
     *,
     role: Literal["sender", "receiver"],
-    kind: Literal["cot", "rot"] = "rot",
+    kind: Literal["cot", "rot", "ot"] | None = None,
+    messages: tuple[Any, Any] | None = None,
+    choices: Any = None,
+    max_message: int = 1 << 20,
     protocol: str | None = None,
     progress: Listener = None,
     **session: Any,
 ) -> Transfers:
     """`n` oblivious transfers as NumPy arrays.
 
-    Random ones (``"rot"``): the sender has ``m0`` and ``m1`` (``uint64[n, 2]``), the receiver bits ``u``
+    Random ones (``"rot"``, the default): the sender has ``m0`` and ``m1`` (``uint64[n, 2]``), the receiver bits ``u``
     (``uint8[n]``) and ``m``, which is the message of that bit. Correlated ones (``"cot"``): the sender has ``delta``
     and ``v``, the receiver ``u`` and ``w``, with w = v ⊕ u·delta.
+
+    Chosen ones (``"ot"``, the kind where one of these is given): the sender's `messages` are a pair of two lists of
+    ``str`` or of ``bytes``, or of two arrays, ``uint64[n, 2]`` or ``uint8[n, bytes]``; the receiver's `choices` n bits.
+    What a side does not give is drawn at random. The receiver's ``m`` is as the sender's messages are (lists come as
+    an array of objects), of at most `max_message` bytes each; it learns how long the longest is. The count is theirs.
+
+        >>> tacit.ot(role="sender", messages=(["no", "left"], ["yes", "right"]), …)
+        >>> tacit.ot(role="receiver", choices=[1, 0], …).m
+        array(['yes', 'left'], dtype=object)
     """
-    return Session(**session).ot(n, role=role, kind=kind, protocol=protocol, progress=progress)
+    return Session(**session).ot(
+        n,
+        role=role,
+        kind=kind,
+        messages=messages,
+        choices=choices,
+        max_message=max_message,
+        protocol=protocol,
+        progress=progress,
+    )
 
 
 def vole(

@@ -227,6 +227,9 @@ def ot(
     *,
     kind: str = "rot",
     protocol: str | None = None,
+    messages: tuple[str, int, Any] | None = None,
+    choices: bytes | None = None,
+    max_message: int | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def vole(peer: Peer, role: str, count: int, *, progress: Told = None) -> dict[str, Any]: ...

@@ -46,6 +46,55 @@ def test_transfers_are_arrays_that_fit(kind: str, tmp_path) -> None:
         made.nothing
 
 
+# The first and second messages, as a party's own words make them.
+OWN = {
+    "str": '(["no", "", "Zürich"], ["yes", "a longer one", "0"])',
+    "bytes": '([b"no", b"", b"\\0"], [b"yes", b"a longer one", b"0\\0"])',
+    "bytes of one length": "(numpy.arange(30, dtype='u1').reshape(3, 10), numpy.full((3, 10), 7, dtype='u1'))",
+    "blocks": "(numpy.arange(6, dtype='u8').reshape(3, 2), numpy.full((3, 2), 7, dtype='u8'))",
+}
+
+
+@pytest.mark.parametrize("form", OWN)
+def test_messages_and_choices_of_ones_own(form: str) -> None:
+    address, choices = free_address(), [1, 0, 1]
+    code = f"import numpy; tacit.ot(role='sender', messages={OWN[form]}, listen=address)"
+    with party(code, address=address) as peer:
+        made = tacit.ot(role="receiver", choices=numpy.array(choices), connect=address)
+        peer.end()
+    pair = eval(OWN[form])  # noqa: S307
+    wanted = [pair[choice][i] for i, choice in enumerate(choices)]
+    assert made.u.tolist() == choices and len(made.m) == 3
+    assert all(numpy.array_equal(got, want) for got, want in zip(made.m, wanted, strict=True))
+    assert made.m.dtype == getattr(pair[0], "dtype", object)
+
+
+def test_drawn_messages_and_own_ones_that_do_not_serve() -> None:
+    address = free_address()
+    code = "made = tacit.ot(100, role='sender', kind='ot', listen=address); tell(made.m1.tolist())"
+    with party(code, address=address) as peer:
+        made = tacit.ot(role="receiver", choices=[1] * 100, connect=address)
+        (theirs,) = peer.end()
+    assert made.m.tolist() == theirs
+    with party("tacit.ot(role='sender', messages=(['x' * 100], ['']), listen=address)", address=address) as peer:
+        with pytest.raises(tacit.UsageError, match="100 bytes, and at most 10"):
+            tacit.ot(role="receiver", choices=[1], max_message=10, connect=address)
+    wrong = [
+        ({"role": "receiver", "messages": ([], [])}, "sender's"),
+        ({"role": "sender", "choices": [1]}, "receiver's"),
+        ({"role": "sender", "messages": (["a"], [])}, "1 in the first, 0 in the second"),
+        ({"role": "sender", "messages": (["a"], [b"a"])}, "two lists of str or of bytes"),
+        ({"role": "sender", "messages": (numpy.zeros((2, 3), "u8"),) * 2}, "one shape"),
+        ({"role": "sender", "messages": (["a"], ["b"]), "n": 2}, "2, and there are 1"),
+        ({"role": "sender", "messages": (["a"], ["b"]), "kind": "rot"}, "go with"),
+        ({"role": "receiver", "choices": [2]}, "0 or 1"),
+        ({"role": "receiver"}, "say how many"),
+    ]
+    for given, words in wrong:
+        with pytest.raises(tacit.UsageError, match=words):
+            tacit.ot(**given, connect="127.0.0.1:1")  # type: ignore[arg-type]
+
+
 def multiply(a: int, b: int) -> int:
     """In GF(2^128) modulo x^128 + x^7 + x^2 + x + 1."""
     product = 0

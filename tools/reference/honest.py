@@ -180,6 +180,42 @@ def test_chosen_ot_with_the_command_as_sender():
     assert (pairs[np.arange(200), choices] == taken).all()
 
 
+# One of a text, one of a pad that is a stream, and one that is none.
+TEXTS = {"short": ["", "a", "fifteen of them"], "long": ["", "Zürich", "x" * 5000]}
+
+
+def test_texts_with_the_command_as_sender():
+    for name, texts in TEXTS.items():
+        pairs = [[texts[i % 3], texts[(i + 1) % 3]] for i in range(60)]
+        table = "m0,m1\n" + "".join(f"{a},{b}\n" for a, b in pairs)
+        more = "--messages DIR/m.csv"
+        peer, job, terms = command.ot("receiver", "ot", 60, more=more, files={"m.csv": table})
+        with peer:
+            wire.greet(peer.channel, job, terms)
+            rot = kos.Random(kos.Receiver(peer.channel), False)
+            choices = np.arange(60, dtype=np.uint8) // 3 % 2
+            form, rows = kos.receive_strings(peer.channel, rot, choices)
+            wire.finish(peer.channel)
+            ended_well(peer)
+        taken = [bytes(row).rstrip(b"\0")[:-1].decode() for row in rows]
+        assert (form, taken) == (3, [pair[choice] for pair, choice in zip(pairs, choices, strict=True)]), name
+
+
+def test_texts_with_the_command_as_receiver():
+    for name, texts in TEXTS.items():
+        pairs = [[texts[i % 3], texts[(i + 1) % 3]] for i in range(60)]
+        peer, job, terms = command.ot("sender", "ot", 60)
+        with peer:
+            wire.greet(peer.channel, job, terms)
+            kos.send_texts(peer.channel, kos.Random(kos.Sender(peer.channel), True), pairs)
+            wire.finish(peer.channel)
+            ended_well(peer)
+            with np.load(peer.path("share.npz")) as share:
+                got = [message.decode() for message in share["m"]]
+                assert got == [pair[choice] for pair, choice in zip(pairs, share["u"], strict=True)], name
+                assert share["length"].tolist() == [len(text.encode()) for text in got], name
+
+
 def intersect(mine, theirs, learns, security, listens, protocol="vole"):
     """This side's keys found, and those that the command wrote."""
     peer, job, terms = command.psi(WORDS[learns], theirs, security=security, listens=listens, protocol=protocol)

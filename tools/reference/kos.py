@@ -138,8 +138,14 @@ class Random:
         return B.mitccrh(self.start, gids, both)
 
 
+# Blocks, of 16 bytes.
+ANNOUNCED = (0).to_bytes(8, "little") + (16).to_bytes(8, "little")
+
+
 def send_chosen(channel, rot, messages):
     """Chosen OT of pairs of blocks (n, 2, 2)."""
+    channel.send(ANNOUNCED)
+    channel.flush()
     pads = rot.extend(channel, len(messages))
     swap = B.bits_of(channel.recv((len(messages) + 7) // 8), len(messages)).astype(bool)
     pads[swap] = pads[swap][:, ::-1]
@@ -149,7 +155,41 @@ def send_chosen(channel, rot, messages):
 
 def receive_chosen(channel, rot, choices):
     choices = np.asarray(choices, np.uint8)
+    assert channel.recv(16) == ANNOUNCED, "the sender's messages are no blocks"
     random, pads = rot.extend(channel, len(choices))
     channel.send(B.pack(random ^ choices))
     masked = B.of_bytes(channel.recv(32 * len(choices))).reshape(-1, 2, 2)
     return masked[np.arange(len(choices)), choices] ^ pads
+
+
+def pads(random, width):
+    """What hides messages of `width` bytes (n, width), of random messages (n, 2)."""
+    if width <= 16:
+        return np.frombuffer(B.to_bytes(random), np.uint8).reshape(-1, 16)[:, :width]
+    streams = B.streams(random, 0, -(-width // 16))
+    return np.frombuffer(B.to_bytes(streams), np.uint8).reshape(len(random), -1)[:, :width]
+
+
+def send_texts(channel, rot, pairs):
+    """Chosen OT of pairs of texts."""
+    width = max(len(text.encode()) for pair in pairs for text in pair) + 1
+    channel.send((3).to_bytes(8, "little") + width.to_bytes(8, "little"))
+    channel.flush()
+    random = rot.extend(channel, len(pairs))
+    swap = B.bits_of(channel.recv((len(pairs) + 7) // 8), len(pairs)).astype(bool)
+    random[swap] = random[swap][:, ::-1]
+    filled = [[(text.encode() + b"\x80").ljust(width, b"\0") for text in pair] for pair in pairs]
+    for which in zip(*[filled, np.stack([pads(random[:, side], width) for side in (0, 1)], 1)], strict=True):
+        for message, pad in zip(*which, strict=True):
+            channel.send(bytes(np.frombuffer(message, np.uint8) ^ pad))
+    channel.flush()
+
+
+def receive_strings(channel, rot, choices):
+    """The form that the sender announced, and the message of each choice as it travels."""
+    choices = np.asarray(choices, np.uint8)
+    form, width = int.from_bytes(channel.recv(8), "little"), int.from_bytes(channel.recv(8), "little")
+    random, messages = rot.extend(channel, len(choices))
+    channel.send(B.pack(random ^ choices))
+    masked = np.frombuffer(channel.recv(2 * width * len(choices)), np.uint8).reshape(-1, 2, width)
+    return form, masked[np.arange(len(choices)), choices] ^ pads(messages, width)

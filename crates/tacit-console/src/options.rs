@@ -47,7 +47,7 @@ pub enum KindArg {
     Cot,
     /// Random OT: two random messages, one of which is received
     Rot,
-    /// OT on chosen messages and choices, which the command draws at random
+    /// OT on chosen messages and choices: those given, or drawn at random
     Ot,
 }
 

@@ -1,9 +1,12 @@
-//! NumPy's `.npz`: a zip archive of `.npy` arrays, written as a stream.
+//! NumPy's `.npz`: a zip archive of `.npy` arrays, written as a stream, and [read](read()).
 //!
 //! [`Writer`] lays every array out before the first element arrives (entries are stored, not compressed, so
 //! all sizes are known), so that several arrays grow side by side in constant memory. Archives past 4 GiB use
 //! zip64. Formats: NEP 1 (`.npy` version 1.0) and PKWARE's APPNOTE 6.3.
 
+mod read;
+
+pub use self::read::{Elements, Loaded, read};
 use std::io::{self, Seek, SeekFrom, Write};
 
 /// The type of an array's elements.
@@ -13,13 +16,16 @@ pub enum Element {
     U8,
     /// Unsigned 64-bit little-endian numbers, `<u8`.
     U64,
+    /// Strings of so many bytes at most, `|S`; zeros fill shorter ones up.
+    Bytes(u32),
 }
 
 impl Element {
-    fn descr(self) -> &'static str {
+    fn descr(self) -> String {
         match self {
-            Element::U8 => "|u1",
-            Element::U64 => "<u8",
+            Element::U8 => "|u1".to_owned(),
+            Element::U64 => "<u8".to_owned(),
+            Element::Bytes(length) => format!("|S{length}"),
         }
     }
 
@@ -27,6 +33,7 @@ impl Element {
         match self {
             Element::U8 => 1,
             Element::U64 => 8,
+            Element::Bytes(length) => length.into(),
         }
     }
 }

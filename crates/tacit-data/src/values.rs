@@ -521,6 +521,42 @@ impl Table {
     }
 }
 
+/// Whether the name of `target` says that it is a table: `.csv`, `.tsv`, or a format of columns.
+pub fn is_table(target: &Path) -> bool {
+    let end = target.extension().unwrap_or_default();
+    Format::by_name(target).is_some() || ["csv", "tsv"].iter().any(|table| end.eq_ignore_ascii_case(table))
+}
+
+/// Refuses a `target` whose name says a format that is not written.
+pub fn admits_alone(target: &Path) -> Result<()> {
+    convert::is_ours(target)
+}
+
+/// Writes a table of results alone to `output`, which is called `target`, in the format that its name says or
+/// else as CSV: `rows` rows, of row 0, 1, … the cells that `row` gives.
+pub fn write_alone(
+    columns: &[(String, Kind)],
+    rows: u64,
+    mut row: impl FnMut(u64) -> Vec<Value>,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<()> {
+    let schema = extended(&SchemaRef::new(Schema::empty()), columns);
+    let starts = (0..rows).step_by(BATCH);
+    let mut batches = starts.map(|start| {
+        let cells = (start..rows.min(start + BATCH as u64)).map(&mut row).collect();
+        batch_of(&schema, arrays(columns, cells), target)
+    });
+    let Some(format) = Format::by_name(target) else {
+        let mut lines = Lines::new(target, &schema, &Unfit::default(), output)?;
+        batches.try_for_each(|batch| lines.write(&batch?))?;
+        return lines.finish();
+    };
+    let mut writer = Writer::new(format, output, target, &schema, &Origin::text())?;
+    batches.try_for_each(|batch| writer.write(&batch?))?;
+    writer.finish()
+}
+
 /// Hands the values of every row of a table in memory to `visit`, out of the columns at the places of
 /// `columns`. Errors call the table `table`, and otherwise are those of [`Table::find`] and [`Table::read`].
 pub fn each_row<E: From<Error>>(

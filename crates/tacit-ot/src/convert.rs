@@ -235,6 +235,18 @@ impl<R: RotSender> RotToOt<R> {
         channel.flush()?;
         Ok(())
     }
+
+    /// As [`send_strings`](Self::send_strings), of strings of `width` bytes each: `rows` has both of a pair
+    /// one after the other, pair by pair.
+    ///
+    /// `Error::Usage` unless `rows` are whole pairs of a width of at least 1.
+    pub fn send_rows(&mut self, channel: &mut Channel, width: usize, rows: &[u8]) -> Result<()> {
+        if width == 0 || !rows.len().is_multiple_of(2 * width) {
+            return Err(Error::Usage { protocol: "ot", what: "two messages a pair" });
+        }
+        let pairs: Vec<[&[u8]; 2]> = rows.chunks(2 * width).map(|pair| pair.split_at(width).into()).collect();
+        self.send_strings(channel, &pairs)
+    }
 }
 
 impl<R: RotReceiver> RotToOt<R> {
@@ -276,20 +288,62 @@ impl<R: RotReceiver> RotToOt<R> {
             self.chosen_pads(channel, choices, start, pads)?;
             for (j, (length, pad)) in lengths.iter().zip(pads).enumerate() {
                 let mut string = vec![0u8; *length];
-                other.clear();
-                other.resize(*length, 0);
-                channel.recv(&mut string)?;
-                channel.recv(&mut other)?;
-                let take = Block::mask(choices.get(start + j)).low() as u8;
-                for (a, b) in string.iter_mut().zip(&other) {
-                    *a ^= (*a ^ b) & take;
-                }
-                xor_pad(*pad, &mut string);
+                receive_string(channel, choices.get(start + j), *pad, &mut string, &mut other)?;
                 out.push(string);
             }
         }
         Ok(out)
     }
+
+    /// As [`receive_strings`](Self::receive_strings), of strings of `width` bytes each, into `out` one after
+    /// the other; nothing is left there on an error.
+    ///
+    /// `out.len() == choices.len() * width` with a width of at least 1, or `Error::Usage`.
+    pub fn receive_rows(
+        &mut self,
+        channel: &mut Channel,
+        width: usize,
+        choices: &BitVec,
+        out: &mut [u8],
+    ) -> Result<()> {
+        if width == 0 || choices.len().checked_mul(width) != Some(out.len()) {
+            return Err(Error::Usage { protocol: "ot", what: "one choice bit a row" });
+        }
+        let mut other = Vec::new();
+        let mut pads = Zeroizing::new(vec![Block::ZERO; choices.len().min(CHUNK)]);
+        let mut run = || {
+            for (start, rows) in (0..).step_by(CHUNK).zip(out.chunks_mut(CHUNK.saturating_mul(width))) {
+                let pads = &mut pads[..rows.len() / width];
+                self.chosen_pads(channel, choices, start, pads)?;
+                for (j, (row, pad)) in rows.chunks_mut(width).zip(pads).enumerate() {
+                    receive_string(channel, choices.get(start + j), *pad, row, &mut other)?;
+                }
+            }
+            Ok(())
+        };
+        let result = run();
+        result.inspect_err(|_| out.zeroize())
+    }
+}
+
+/// Receives both masked strings of a pair, the second into `other`, and opens that of the choice in `string`.
+fn receive_string(
+    channel: &mut Channel,
+    choice: bool,
+    pad: Block,
+    string: &mut [u8],
+    other: &mut Vec<u8>,
+) -> Result<()> {
+    other.clear();
+    other.resize(string.len(), 0);
+    channel.recv(string)?;
+    channel.recv(other)?;
+    let take = Block::mask(choice).low() as u8;
+    for (a, b) in string.iter_mut().zip(&*other) {
+        *a ^= (*a ^ b) & take;
+    }
+    xor_pad(pad, string);
+    Ok(())
 }
 
 /// XORs the pad in: the block itself up to 16 bytes, else the PRG stream that it seeds.

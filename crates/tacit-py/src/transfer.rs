@@ -3,14 +3,15 @@
 use crate::{fault, peer::Peer};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyList};
 use tacit::job::ot::{Job, Role, Sink, Source};
-use tacit::ot::{Kind, Sent};
+use tacit::ot::{Choices, Form, Kind, Layout, Messages, Own, Sent};
 use tacit::plan::Choice;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Agreement;
 use tacit_ot::vole::gf128::{Gf128Receiver, Gf128Sender};
 use tacit_ot::{VoleReceiver, VoleSender};
+use zeroize::Zeroizing;
 
 /// What a run makes, as it will lie in the arrays: blocks are two words, the low one first.
 #[derive(Default)]
@@ -19,6 +20,9 @@ struct Kept {
     first: Vec<u64>,
     second: Vec<u64>,
     choices: Vec<u8>,
+    /// How messages that are no blocks lie, and they as they travel.
+    layout: Option<Layout>,
+    rows: Zeroizing<Vec<u8>>,
 }
 
 fn words(block: Block) -> [u64; 2] {
@@ -37,6 +41,8 @@ impl Sink for Kept {
                 self.first.extend(pairs.iter().flat_map(|pair| words(pair[0])));
                 self.second.extend(pairs.iter().flat_map(|pair| words(pair[1])));
             }
+            // The caller has them already.
+            Sent::Own(_) => {}
         }
         Ok(())
     }
@@ -46,6 +52,33 @@ impl Sink for Kept {
         self.first.extend(messages.iter().flat_map(|&block| words(block)));
         Ok(())
     }
+
+    fn opens(&mut self, layout: Layout) -> tacit::Result<()> {
+        self.layout = Some(layout).filter(|layout| *layout != Layout::BLOCKS);
+        Ok(())
+    }
+
+    fn received_own(&mut self, choices: &BitVec, rows: &[u8]) -> tacit::Result<()> {
+        self.choices.extend(choices.iter().map(u8::from));
+        self.rows.extend_from_slice(rows);
+        Ok(())
+    }
+}
+
+impl Kept {
+    /// The receiver's messages: blocks, bytes `[n, width]`, or a list of `bytes` or `str`.
+    fn messages<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(layout) = self.layout else { return blocks(py, self.first) };
+        if layout.form == Form::Bytes {
+            let rows = self.choices.len();
+            return Ok(PyArray1::from_slice(py, &self.rows).reshape([rows, layout.width])?.into_any());
+        }
+        let rows = self.rows.chunks(layout.width).map(|row| layout.message(row));
+        Ok(match layout.form {
+            Form::Text => PyList::new(py, rows.map(String::from_utf8_lossy).collect::<Vec<_>>())?.into_any(),
+            _ => PyList::new(py, rows.map(|row| PyBytes::new(py, row)).collect::<Vec<_>>())?.into_any(),
+        })
+    }
 }
 
 /// An array of blocks, `[n, 2]`, that takes the vector over.
@@ -54,9 +87,42 @@ fn blocks<'py>(py: Python<'py>, words: Vec<u64>) -> PyResult<Bound<'py, PyAny>> 
     Ok(PyArray1::from_vec(py, words).reshape([rows, 2])?.into_any())
 }
 
+/// Messages of the sender's own: how they lie, and both of each pair as bytes one after the other, or a list of
+/// both of each pair in turn.
+fn own_messages(py: Python<'_>, form: &str, width: usize, data: &Bound<'_, PyAny>) -> PyResult<Messages> {
+    let pairs = |strings: Vec<Zeroizing<Vec<u8>>>| {
+        let mut pairs = Vec::with_capacity(strings.len() / 2);
+        let mut strings = strings.into_iter();
+        while let (Some(zero), Some(one)) = (strings.next(), strings.next()) {
+            pairs.push([zero, one]);
+        }
+        pairs
+    };
+    let bytes = |text: String| Zeroizing::new(text.into_bytes());
+    match form {
+        "text" => {
+            let strings: Vec<String> = data.extract()?;
+            Ok(Messages::utf8(&pairs(strings.into_iter().map(bytes).collect())))
+        }
+        "strings" => {
+            let strings: Vec<Vec<u8>> = data.extract()?;
+            Ok(Messages::strings(&pairs(strings.into_iter().map(Zeroizing::new).collect())))
+        }
+        _ => {
+            let rows = Zeroizing::new(data.extract::<Vec<u8>>()?);
+            let made =
+                if form == "blocks" { Messages::of_blocks(rows) } else { Messages::bytes(width, rows) };
+            made.map_err(|error| fault::raise(py, &error))
+        }
+    }
+}
+
 /// Oblivious transfers; returns the arrays by the names that the command's archives have.
+///
+/// `messages` is a form, a width, and what [`own_messages`] takes; `choices` a byte of 0 or 1 each.
 #[pyfunction]
-#[pyo3(signature = (peer, role, count, *, kind="rot", protocol=None, progress=None))]
+#[pyo3(signature = (peer, role, count, *, kind="rot", protocol=None, messages=None, choices=None, max_message=None, progress=None))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn ot<'py>(
     py: Python<'py>,
     peer: &Peer,
@@ -64,6 +130,9 @@ pub(crate) fn ot<'py>(
     count: u64,
     kind: &str,
     protocol: Option<String>,
+    messages: Option<(String, usize, Bound<'py, PyAny>)>,
+    choices: Option<Vec<u8>>,
+    max_message: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     // Before the peer is called: without NumPy nothing could be handed over.
@@ -76,7 +145,19 @@ pub(crate) fn ot<'py>(
     let kind = match kind {
         "cot" => Kind::Cot,
         "rot" => Kind::Rot,
-        _ => return Err(fault::usage(py, "kind is \"cot\" (correlated) or \"rot\" (random)")),
+        "ot" => Kind::Ot,
+        _ => {
+            return Err(fault::usage(py, "kind is \"cot\" (correlated), \"rot\" (random) or \"ot\" (chosen)"));
+        }
+    };
+    let own = match (messages, choices) {
+        (Some((form, width, data)), _) => Own::Messages(own_messages(py, &form, width, &data)?),
+        (_, Some(choices)) => {
+            let bools: Zeroizing<Vec<bool>> = Zeroizing::new(choices.iter().map(|byte| *byte != 0).collect());
+            let most = max_message.unwrap_or(tacit::ot::MOST_MESSAGE);
+            Own::Choices(Choices { bits: BitVec::from_bools(&bools), most })
+        }
+        _ => Own::Drawn,
     };
     let security = peer.security;
     let (kept, stats, name) = peer.run(py, progress, move |session, desk| {
@@ -85,7 +166,7 @@ pub(crate) fn ot<'py>(
         let name = pick.protocol.name;
         let job = Job::new(role, kind, count, pick, security);
         let mut kept = Kept::default();
-        let ran = session.run_ot(&job, Source::Protocol, &mut kept, desk)?;
+        let ran = session.run_own_ot(&job, Source::Protocol, &own, &mut kept, desk)?;
         Ok((kept, ran.stats, name))
     })?;
     let dict = fault::passed(py, &stats, None)?;
@@ -95,13 +176,15 @@ pub(crate) fn ot<'py>(
             dict.set_item("delta", PyArray1::from_slice(py, &words(kept.delta.unwrap_or(Block::ZERO))))?;
             dict.set_item("v", blocks(py, kept.first)?)?;
         }
+        // Messages that are no blocks are the caller's own.
+        (Role::Sender, _) if kept.second.is_empty() && count > 0 => {}
         (Role::Sender, _) => {
             dict.set_item("m0", blocks(py, kept.first)?)?;
             dict.set_item("m1", blocks(py, kept.second)?)?;
         }
         (Role::Receiver, kind) => {
-            dict.set_item("u", PyArray1::from_vec(py, kept.choices))?;
-            dict.set_item(if kind == Kind::Cot { "w" } else { "m" }, blocks(py, kept.first)?)?;
+            dict.set_item("u", PyArray1::from_slice(py, &kept.choices))?;
+            dict.set_item(if kind == Kind::Cot { "w" } else { "m" }, kept.messages(py)?)?;
         }
     }
     Ok(dict)

@@ -1,6 +1,9 @@
 //! Oblivious transfer between two parties, by any protocol of the [`catalogue`], over any number of
 //! channels.
 
+mod own;
+
+pub use self::own::{Choices, Form, Layout, MOST_MESSAGE, Messages, Own};
 use crate::catalogue::{self, Runs};
 pub use crate::catalogue::{
     AnyReceiver, AnySender, Choice, Kind, Pick, Sets, check, extensions, names, protocol,
@@ -11,6 +14,7 @@ use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
 pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
+use zeroize::Zeroizing;
 
 /// The base OT of that name (`None`: the default), refused if it protects less than `security`.
 pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt + Send + Sync>> {
@@ -54,10 +58,25 @@ pub enum Sent<'a> {
     Cot(Block, &'a [Block]),
     /// Of random and chosen OT: the next pairs of messages.
     Pairs(&'a [[Block; 2]]),
+    /// Of chosen OT on messages that are no blocks: how many pairs have been sent.
+    Own(usize),
+}
+
+/// A piece of the receiver's output, in order; secret.
+pub enum Received<'a> {
+    /// How the messages of chosen OT lie, before a choice is sent: the time to refuse them.
+    Opens(Layout),
+    /// Choices, and the message of each, or w of correlated OT.
+    Blocks(&'a BitVec, &'a [Block]),
+    /// Choices, and the message of each as it travels, one after the other: of messages that are no blocks.
+    Own(&'a BitVec, &'a [u8]),
 }
 
 /// Takes a piece of `WIDTH` blocks an OT, and the choices.
 type Take<'a, const WIDTH: usize> = dyn FnMut(&[[Block; WIDTH]], &BitVec) -> Result<()> + 'a;
+
+/// Bytes of messages that a lane sends or receives at a time, unless one alone has more.
+const PIECE_BYTES: usize = 16 << 20;
 
 impl Job {
     /// What both parties must agree on; `sender` says which side this is.
@@ -101,49 +120,96 @@ impl Job {
         base: &dyn BaseOt,
         each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.send_own(channels, base, &Own::Drawn, each)
+    }
+
+    /// As [`send`](Self::send), on messages of its own. An error unless they are as many as the job has OTs.
+    pub fn send_own(
+        &self,
+        channels: &mut [Channel],
+        base: &dyn BaseOt,
+        own: &Own,
+        each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut prg = Prg::from_os();
         let lanes = self.pick.streams(self.count, channels.len());
         let channels = &mut channels[..lanes];
         let Some(first) = channels.first_mut() else { return Err(no_channel()) };
         let cots = self.pick.senders(first, base, &mut prg, lanes)?;
-        self.send_from(channels, cots, &mut prg, each)
+        self.send_from(channels, cots, &mut prg, own, each)
     }
 
-    /// As [`send`](Self::send), out of correlations that are set up already, one source for each channel.
+    /// As [`send_own`](Self::send_own), out of correlations that are set up already, one source for each
+    /// channel.
     pub fn send_from(
         &self,
         channels: &mut [Channel],
         cots: Vec<AnySender>,
         prg: &mut Prg,
+        own: &Own,
         each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
     ) -> Result<()> {
         let delta = cots.first().map_or(Block::ZERO, |cot| cot.delta());
-        if self.kind == Kind::Cot {
-            // Even a run of none has a Δ.
-            each(Sent::Cot(delta, &[]))?;
-        }
         match self.kind {
-            Kind::Cot => self.pieces(
-                channels,
-                cots,
-                |cot, channel, out: &mut [[Block; 1]]| {
-                    Ok(cot.extend(channel, out.as_flattened_mut()).map(|()| BitVec::default())?)
-                },
-                &mut |v, _| each(Sent::Cot(delta, v.as_flattened())),
-            ),
+            Kind::Cot => {
+                // Even a run of none has a Δ.
+                each(Sent::Cot(delta, &[]))?;
+                self.pieces(
+                    channels,
+                    cots,
+                    |cot, channel, _, out: &mut [[Block; 1]]| {
+                        Ok(cot.extend(channel, out.as_flattened_mut()).map(|()| BitVec::default())?)
+                    },
+                    &mut |v, _| each(Sent::Cot(delta, v.as_flattened())),
+                )
+            }
             Kind::Rot => self.pieces(
                 channels,
                 cots.into_iter().map(CotToRot::new).collect(),
-                |rot, channel, out: &mut [[Block; 2]]| {
+                |rot, channel, _, out: &mut [[Block; 2]]| {
                     Ok(rot.extend(channel, out).map(|()| BitVec::default())?)
                 },
                 &mut |pairs, _| each(Sent::Pairs(pairs)),
             ),
-            Kind::Ot => self.pieces(
+            Kind::Ot => self.send_chosen(channels, cots, prg, own, each),
+        }
+    }
+
+    fn send_chosen(
+        &self,
+        channels: &mut [Channel],
+        cots: Vec<AnySender>,
+        prg: &mut Prg,
+        own: &Own,
+        each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
+    ) -> Result<()> {
+        own.fits(self, true)?;
+        let messages = match own {
+            Own::Messages(messages) => Some(messages),
+            _ => None,
+        };
+        let layout = messages.map_or(Layout::BLOCKS, Messages::layout);
+        layout.announce(channels.first_mut().ok_or_else(no_channel)?)?;
+        let ots = cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork()));
+        match messages {
+            Some(messages) if layout != Layout::BLOCKS => self.each_lane(
                 channels,
-                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork())).collect(),
-                |(ot, prg), channel, out: &mut [[Block; 2]]| {
-                    prg.fill_blocks(out.as_flattened_mut());
+                ots.map(|ot| (ot, ())).collect(),
+                self.share(channels.len(), layout),
+                |((ot, _), ()), channel, first, size| {
+                    ot.send_rows(channel, layout.width, messages.pairs(first, size))?;
+                    Ok(BitVec::default())
+                },
+                &mut |(), size, _| each(Sent::Own(size)),
+            ),
+            messages => self.pieces(
+                channels,
+                ots.collect(),
+                |(ot, prg), channel, first, out: &mut [[Block; 2]]| {
+                    match messages {
+                        Some(messages) => messages.fill(first, out),
+                        None => prg.fill_blocks(out.as_flattened_mut()),
+                    }
                     Ok(ot.send(channel, out).map(|()| BitVec::default())?)
                 },
                 &mut |pairs, _| each(Sent::Pairs(pairs)),
@@ -152,97 +218,182 @@ impl Job {
     }
 
     /// Runs the receiver over `channels`, or as many of them as [serve](Pick::streams), one thread each, and
-    /// hands choices and messages on piece by piece. For chosen OT the choices are drawn at random.
+    /// hands choices and messages on piece by piece. For chosen OT the choices are drawn at random, and
+    /// messages that are no blocks are refused.
     pub fn receive(
         &self,
         channels: &mut [Channel],
         base: &dyn BaseOt,
         each: &mut dyn FnMut(&BitVec, &[Block]) -> Result<()>,
     ) -> Result<()> {
+        self.receive_own(channels, base, &Own::Drawn, &mut |part| match part {
+            Received::Blocks(choices, messages) => each(choices, messages),
+            Received::Opens(Layout::BLOCKS) => Ok(()),
+            _ => Err(Error::Peer("the sender's messages are no blocks, which alone are taken".into())),
+        })
+    }
+
+    /// As [`receive`](Self::receive), with choices of its own, of messages of every form. An error unless
+    /// the choices are as many as the job has OTs.
+    pub fn receive_own(
+        &self,
+        channels: &mut [Channel],
+        base: &dyn BaseOt,
+        own: &Own,
+        each: &mut dyn FnMut(Received<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut prg = Prg::from_os();
         let lanes = self.pick.streams(self.count, channels.len());
         let channels = &mut channels[..lanes];
         let Some(first) = channels.first_mut() else { return Err(no_channel()) };
         let cots = self.pick.receivers(first, base, &mut prg, lanes)?;
-        self.receive_from(channels, cots, &mut prg, each)
+        self.receive_from(channels, cots, &mut prg, own, each)
     }
 
-    /// As [`receive`](Self::receive), out of correlations that are set up already, one source for each
-    /// channel.
+    /// As [`receive_own`](Self::receive_own), out of correlations that are set up already, one source for
+    /// each channel.
     pub fn receive_from(
         &self,
         channels: &mut [Channel],
         cots: Vec<AnyReceiver>,
         prg: &mut Prg,
-        each: &mut dyn FnMut(&BitVec, &[Block]) -> Result<()>,
+        own: &Own,
+        each: &mut dyn FnMut(Received<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut each = |messages: &[[Block; 1]], choices: &BitVec| each(choices, messages.as_flattened());
+        let mut blocks = |messages: &[[Block; 1]], choices: &BitVec| {
+            each(Received::Blocks(choices, messages.as_flattened()))
+        };
         match self.kind {
             Kind::Cot => self.pieces(
                 channels,
                 cots,
-                |cot, channel, out: &mut [[Block; 1]]| {
+                |cot, channel, _, out: &mut [[Block; 1]]| {
                     let out = out.as_flattened_mut();
                     cot.extend(channel, out)?;
                     Ok(BitVec::from_lsbs(out))
                 },
-                &mut each,
+                &mut blocks,
             ),
             Kind::Rot => self.pieces(
                 channels,
                 cots.into_iter().map(CotToRot::new).collect(),
-                |rot, channel, out: &mut [[Block; 1]]| Ok(rot.extend(channel, out.as_flattened_mut())?),
-                &mut each,
+                |rot, channel, _, out: &mut [[Block; 1]]| Ok(rot.extend(channel, out.as_flattened_mut())?),
+                &mut blocks,
             ),
-            Kind::Ot => self.pieces(
-                channels,
-                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork())).collect(),
-                |(ot, prg), channel, out: &mut [[Block; 1]]| {
-                    let choices = BitVec::random(out.len(), prg);
-                    ot.receive(channel, &choices, out.as_flattened_mut())?;
-                    Ok(choices)
-                },
-                &mut each,
-            ),
+            Kind::Ot => self.receive_chosen(channels, cots, prg, own, each),
         }
     }
 
+    fn receive_chosen(
+        &self,
+        channels: &mut [Channel],
+        cots: Vec<AnyReceiver>,
+        prg: &mut Prg,
+        own: &Own,
+        each: &mut dyn FnMut(Received<'_>) -> Result<()>,
+    ) -> Result<()> {
+        own.fits(self, false)?;
+        let (bits, most) = match own {
+            Own::Choices(choices) => (Some(&choices.bits), choices.most),
+            _ => (None, MOST_MESSAGE),
+        };
+        let layout = Layout::announced(channels.first_mut().ok_or_else(no_channel)?, most)?;
+        each(Received::Opens(layout))?;
+        let lanes = channels.len();
+        let share = self.share(lanes, layout);
+        let own = bits.map(|bits| own::cut(bits, share));
+        // The choices of a piece: those of the user, or drawn. In the last round some lanes have none.
+        let choose = |prg: &mut Prg, first: u64, size: usize| match &own {
+            Some(parts) => parts.get(first as usize / share).cloned().unwrap_or_default(),
+            None => BitVec::random(size, prg),
+        };
+        let ots = cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork()));
+        if layout == Layout::BLOCKS {
+            return self.pieces(
+                channels,
+                ots.collect(),
+                |(ot, prg), channel, first, out: &mut [[Block; 1]]| {
+                    let choices = choose(prg, first, out.len());
+                    ot.receive(channel, &choices, out.as_flattened_mut())?;
+                    Ok(choices)
+                },
+                &mut |messages, choices| each(Received::Blocks(choices, messages.as_flattened())),
+            );
+        }
+        let width = layout.width;
+        self.each_lane(
+            channels,
+            ots.map(|ot| (ot, Zeroizing::new(vec![0u8; share * width]))).collect(),
+            share,
+            |((ot, prg), rows), channel, first, size| {
+                let choices = choose(prg, first, size);
+                ot.receive_rows(channel, width, &choices, &mut rows[..size * width])?;
+                Ok(choices)
+            },
+            &mut |rows, size, choices| each(Received::Own(choices, &rows[..size * width])),
+        )
+    }
+
+    /// Bytes that a receiver of messages of `layout` works with and keeps.
+    pub(crate) fn memory_of_own(&self, layout: Layout, lanes: usize) -> u64 {
+        let pieces = (self.share(lanes, layout) * lanes) as u64;
+        self.count.saturating_add(pieces).saturating_mul(layout.width as u64)
+    }
+
+    /// How many OTs on messages of `layout` each of `lanes` makes at a time.
+    fn share(&self, lanes: usize, layout: Layout) -> usize {
+        let piece = self.piece(lanes);
+        if layout == Layout::BLOCKS { piece } else { piece.min(PIECE_BYTES / layout.width).max(1) }
+    }
+
     /// Every lane fills a piece at the same time, `WIDTH` blocks an OT; then the pieces are handed on in
-    /// order.
+    /// order. `fill` is told the number of its piece's first OT.
     fn pieces<S: Send, const WIDTH: usize>(
         &self,
         channels: &mut [Channel],
         states: Vec<S>,
-        fill: impl Fn(&mut S, &mut Channel, &mut [[Block; WIDTH]]) -> Result<BitVec> + Sync,
+        fill: impl Fn(&mut S, &mut Channel, u64, &mut [[Block; WIDTH]]) -> Result<BitVec> + Sync,
         each: &mut Take<'_, WIDTH>,
     ) -> Result<()> {
-        struct Lane<'a, S> {
-            channel: &'a mut Channel,
-            state: S,
-            piece: Buffer,
-        }
         let share = self.piece(channels.len());
-        let mut lanes: Vec<_> = channels
-            .iter_mut()
-            .zip(states)
-            .map(|(channel, state)| Lane { channel, state, piece: Buffer::zeros(share * WIDTH) })
-            .collect();
-        let mut left = self.count;
-        while left > 0 {
-            let mut sizes = Vec::with_capacity(lanes.len());
+        self.each_lane(
+            channels,
+            states.into_iter().map(|state| (state, Buffer::zeros(share * WIDTH))).collect(),
+            share,
+            |(state, piece), channel, first, size| {
+                fill(state, channel, first, &mut piece.as_chunks_mut().0[..size])
+            },
+            &mut |piece, size, choices| each(&piece.as_chunks().0[..size], choices),
+        )
+    }
+
+    /// Every lane makes a piece of at most `share` OTs at the same time; then they are handed on in order:
+    /// what a lane keeps of its piece, how many OTs these are, and the choices.
+    fn each_lane<S: Send, B: Send>(
+        &self,
+        channels: &mut [Channel],
+        states: Vec<(S, B)>,
+        share: usize,
+        fill: impl Fn(&mut (S, B), &mut Channel, u64, usize) -> Result<BitVec> + Sync,
+        each: &mut dyn FnMut(&B, usize, &BitVec) -> Result<()>,
+    ) -> Result<()> {
+        let mut lanes: Vec<_> = channels.iter_mut().zip(states).collect();
+        let mut next = 0;
+        while next < self.count {
+            let mut parts = Vec::with_capacity(lanes.len());
             for _ in &lanes {
-                let size = left.min(share as u64);
-                left -= size;
-                sizes.push(size as usize);
+                let size = (self.count - next).min(share as u64);
+                parts.push((next, size as usize));
+                next += size;
             }
-            let choices = in_parallel(&mut lanes, |index, lane| {
-                let piece = &mut lane.piece.as_chunks_mut().0[..sizes[index]];
-                let choices = fill(&mut lane.state, lane.channel, piece)?;
-                lane.channel.flush()?;
+            let choices = in_parallel(&mut lanes, |index, (channel, state)| {
+                let (first, size) = parts[index];
+                let choices = fill(state, channel, first, size)?;
+                channel.flush()?;
                 Ok(choices)
             })?;
-            for ((lane, choices), size) in lanes.iter().zip(&choices).zip(sizes) {
-                each(&lane.piece.as_chunks().0[..size], choices)?;
+            for (((_, (_, piece)), choices), (_, size)) in lanes.iter().zip(&choices).zip(parts) {
+                each(piece, size, choices)?;
             }
         }
         Ok(())

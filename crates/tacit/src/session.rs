@@ -9,6 +9,7 @@ pub use transfers::{ReceivedCots, SentCots};
 
 use crate::job::psi::{self, Learns, Outcome};
 use crate::job::{self, Ran, ot, pool};
+use crate::ot::Own;
 use crate::{Error, Result, security_name};
 use std::io::{Seek, Write};
 use std::path::Path;
@@ -330,9 +331,27 @@ impl Session {
         sink: &mut dyn ot::Sink,
         observer: &dyn job::Observer,
     ) -> Result<Ran<()>> {
+        self.run_own_ot(job, source, &Own::Drawn, sink, observer)
+    }
+
+    /// As [`run_ot`](Self::run_ot), on messages or choices of one's own.
+    ///
+    /// Errors that come before the peer is called: they are the other role's, not as many as the job has
+    /// OTs, or the job is not of kind [`Ot`](crate::ot::Kind::Ot).
+    pub fn run_own_ot(
+        &self,
+        job: &ot::Job,
+        source: ot::Source<'_>,
+        own: &Own,
+        sink: &mut dyn ot::Sink,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<()>> {
+        own.fits(&job.transfers, job.role == ot::Role::Sender)?;
         self.allow_level(job.security)?;
         let base = self.base()?;
-        self.timed(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, source, sink, observer))
+        self.timed(job.agreement(&*base), |opened| {
+            job.run(opened.channels(), &*base, source, own, sink, observer)
+        })
     }
 
     /// Makes our half of the pool, sealed with `key`, and writes it to `out`: an empty file that the caller

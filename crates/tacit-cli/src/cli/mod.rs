@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod files;
 pub(crate) mod keys;
 pub(crate) mod messages;
+pub(crate) mod own;
 pub(crate) mod peer;
 pub(crate) mod plan;
 pub(crate) mod results;

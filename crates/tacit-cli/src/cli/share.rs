@@ -75,6 +75,8 @@ impl Sink for Share {
                 }
                 Ok(())
             }
+            // The user has them already.
+            Sent::Own(_) => Ok(()),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::cli::Context;
 use crate::cli::messages::{CodeArg, read_from, write_all};
 use crate::cli::output::{Output, destination, name, open as open_file, write_fault};
+use crate::cli::own;
 use crate::cli::peer::Security;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -528,48 +529,20 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
 }
 
 fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
-    let refuse = |what: String| named(path, &what);
-    let bytes = read(path)?;
-    let mut bools = Zeroizing::new(Vec::with_capacity(count));
-    for byte in bytes.iter().filter(|byte| !byte.is_ascii_whitespace()) {
-        match byte {
-            b'0' => bools.push(false),
-            b'1' => bools.push(true),
-            _ => return Err(refuse("choices are the digits 0 and 1".into())),
-        }
-    }
+    let bools = own::digits(path, &read(path)?)?;
     if bools.len() != count {
-        return Err(refuse(format!(
-            "holds {}; the key is for {count}",
-            counted(bools.len(), "choice"),
-            count = counted(count, "OT")
-        )));
+        return Err(named(
+            path,
+            &format!(
+                "holds {}; the key is for {count}",
+                counted(bools.len(), "choice"),
+                count = counted(count, "OT")
+            ),
+        ));
     }
     Ok(BitVec::from_bools(&bools))
 }
 
 fn read_messages(path: &Path) -> Result<Zeroizing<Vec<[Block; 2]>>> {
-    let bytes = read(path)?;
-    let refuse =
-        |line: usize| named(path, &format!("line {line}: must be two messages of 32 hex digits each"));
-    let text = std::str::from_utf8(&bytes).map_err(|_| refuse(1))?;
-    // Room for all from the start: a list that grows leaves copies behind.
-    let mut messages = Zeroizing::new(Vec::with_capacity(text.lines().count()));
-    for (i, line) in text.lines().enumerate() {
-        let mut words = line.split_ascii_whitespace();
-        let pair = [words.next(), words.next()].map(|word| word.and_then(parse_block));
-        match (pair, words.next()) {
-            ([Some(zero), Some(one)], None) => messages.push([zero, one]),
-            _ => return Err(refuse(i + 1)),
-        }
-    }
-    Ok(messages)
-}
-
-/// A block of 32 hex digits, its bytes in memory order.
-fn parse_block(word: &str) -> Option<Block> {
-    if word.len() != 32 || !word.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    u128::from_str_radix(word, 16).ok().map(|number| Block::from_bytes(number.to_be_bytes()))
+    own::hex_pairs(path, &read(path)?)
 }

@@ -2,15 +2,18 @@
 
 use crate::cli::Context;
 use crate::cli::output::{Output, destination};
+use crate::cli::own::{self, Taken};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::share::Share;
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
+use crate::cmd::psi::size;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::job::Ran;
-use tacit::job::ot::{self as job, Job, Source};
+use tacit::job::ot::{self as job, Job, Role as Side, Sink, Source};
+use tacit::ot::{Choices, Kind, Layout, Own};
 use tacit::plan::{Choice, Machine, Request};
 use tacit::{Error, Result, ot, security_name};
 use tacit_console::options::{KindArg, Role};
@@ -22,6 +25,13 @@ Examples:
   tacit ot --connect 127.0.0.1:7700 --identity bob.key --peer alice.pub \\
       --role receiver --count 1000000 --out receiver.npz
   tacit ot --role sender --count 1000000 --link wan --dry-run
+
+Of each pair of messages.csv (columns m0 and m1) the receiver gets the one that choices.csv (a column
+choice of 0 and 1) says:
+  tacit ot --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role sender --kind ot --messages messages.csv
+  tacit ot --connect 127.0.0.1:7700 --identity bob.key --peer alice.pub \\
+      --role receiver --kind ot --choices choices.csv --out got.csv
 
 Three lines of Python check a correlated OT:
   import numpy as np
@@ -51,8 +61,8 @@ pub(crate) struct Args {
     /// Which side of the transfers this is
     #[arg(long, value_enum, required = true)]
     role: Option<Role>,
-    /// How many transfers; both sides must say the same
-    #[arg(long, value_name = "N", required = true, value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    /// How many transfers; both sides must say the same. With --choices or --messages as many as the file has
+    #[arg(long, value_name = "N", required_unless_present_any = ["choices", "messages"], value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
     count: Option<u64>,
     #[arg(long, value_name = "P", default_value = "auto", help = protocols())]
     protocol: String,
@@ -76,8 +86,20 @@ pub(crate) struct Args {
     /// both sides must say the same
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// Writes our share to this file, readable by its owner alone
-    #[arg(long, value_name = "SHARE.npz")]
+    /// With --kind ot, the sender's own messages: a table with columns m0 and m1, arrays of these names
+    /// (.npz), or the bytes of all pairs (.bin). Without it they are drawn at random
+    #[arg(long, value_name = "FILE")]
+    messages: Option<PathBuf>,
+    /// With --kind ot, the receiver's own choices: a table with a column choice of 0 and 1, an array u (.npz),
+    /// or bits (.bin). Without it they are drawn at random
+    #[arg(long, value_name = "FILE", conflicts_with = "messages")]
+    choices: Option<PathBuf>,
+    /// With --kind ot, the longest message that the receiver takes
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
+    max_message: u64,
+    /// Writes our share to this file, readable by its owner alone. What a receiver of --kind ot gets may go to
+    /// a table too (.csv, .parquet, .arrow, .xlsx)
+    #[arg(long, value_name = "SHARE.npz", conflicts_with = "messages")]
     out: Option<PathBuf>,
     /// Takes the transfers out of this pool of `tacit ot pool make` instead of running a protocol
     #[arg(long, value_name = "FILE.pool", conflicts_with_all = ["protocol", "set", "code", "base_ot", "post_quantum"])]
@@ -120,7 +142,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         Some(Command::Deal(args)) => return deal::deal(&args, context),
         Some(Command::Expand(args)) => return deal::expand(&args, context),
     }
-    let Some(count) = args.count else {
+    let own = own(&args)?;
+    let Some(count) = args.count.or(own.len()) else {
         return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
     };
     // A name that does not serve is refused before anything else.
@@ -130,7 +153,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let choice = Choice { protocol, set, code, ..Choice::default() };
     ot::check(named, &choice)?;
     if args.dry_run {
-        return dry_run(&args, count, choice, context);
+        return dry_run(&args, count, &own, choice, context);
     }
     let Some(role) = args.role else {
         return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
@@ -155,8 +178,6 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         _ => None,
     };
     let base = session.base()?;
-    let out = args.out.as_deref().map(Output::create_archive).transpose()?;
-    let mut share = out.map(|out| Share::new(out, kind, count, role)).transpose()?;
     let job = match Job::from_source(role, kind, count, &source, security) {
         Some(job) => job,
         None => {
@@ -173,16 +194,18 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         format!("making {count} by {}", job.transfers.pick.protocol.name, count = counted(count, "OT"));
     crate::cmd::check_memory(&what, job.memory(threads), "use fewer threads, or make them in several runs")?;
 
+    let mut share = match &args.out {
+        Some(out) => Shares::create(out, &job, threads)?,
+        None => Shares::Nowhere(()),
+    };
     let progress = context.progress("OT", count, "OT");
-    let ran = session.run_ot(&job, source, &mut share, &progress);
+    let ran = session.run_own_ot(&job, source, &own, share.sink(), &progress);
     let Ran { wall, stats, .. } = pool::watch(args.pool.as_deref().zip(fuse.as_ref()), ran)?;
     progress.finish();
-    if let Some(share) = share {
-        share.finish()?;
-    }
+    share.finish()?;
 
     let (protocol, kind) = (job.transfers.pick.protocol.name, job.transfers.kind.name());
-    let other_learns = job.has_learned();
+    let other_learns = job.has_learned(&own);
     let ns_per_item = wall.as_nanos() as f64 / count.max(1) as f64;
     let object = json!({
         "name": "ot",
@@ -213,8 +236,70 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
+/// Where what was made goes.
+enum Shares {
+    Nowhere(()),
+    Laid(Share),
+    Taken(Taken),
+}
+
+impl Shares {
+    fn create(out: &Path, job: &Job, threads: usize) -> Result<Self> {
+        let (kind, count) = (job.transfers.kind, job.transfers.count);
+        if kind == Kind::Ot && job.role == Side::Receiver {
+            return Ok(Shares::Taken(Taken::create(out, job.clone(), threads)?));
+        }
+        Ok(Shares::Laid(Share::new(Output::create_archive(out)?, kind, count, job.role)?))
+    }
+
+    fn sink(&mut self) -> &mut dyn Sink {
+        match self {
+            Shares::Nowhere(nothing) => nothing,
+            Shares::Laid(share) => share,
+            Shares::Taken(taken) => taken,
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        match self {
+            Shares::Nowhere(()) => Ok(()),
+            Shares::Laid(share) => share.finish(),
+            Shares::Taken(taken) => taken.finish(),
+        }
+    }
+}
+
+/// The user's own messages or choices.
+fn own(args: &Args) -> Result<Own> {
+    let (file, name, whose) = match (&args.messages, &args.choices) {
+        (Some(file), _) => (file, "messages", Role::Sender),
+        (_, Some(file)) => (file, "choices", Role::Receiver),
+        _ => return Ok(Own::Drawn),
+    };
+    let refuse = |what: String| Err(Error::Parameter { name, what });
+    if args.kind != KindArg::Ot {
+        return refuse("goes with --kind ot: what the other kinds transfer is drawn at random".into());
+    }
+    if args.role != Some(whose) {
+        let whose = if whose == Role::Sender { "sender" } else { "receiver" };
+        return refuse(format!("goes with --role {whose}"));
+    }
+    let own = match whose {
+        Role::Sender => Own::Messages(own::messages(file, args.count)?),
+        Role::Receiver => {
+            Own::Choices(Choices { bits: own::choices(file, args.count)?, most: args.max_message })
+        }
+    };
+    match (own.len(), args.count) {
+        (Some(len), Some(count)) if len != count => {
+            refuse(format!("{} holds {len}, and --count says {count}", crate::cli::output::name(file)))
+        }
+        _ => Ok(own),
+    }
+}
+
 /// The candidates for what was asked.
-fn dry_run(args: &Args, count: u64, choice: Choice<'_>, context: &Context) -> Result<()> {
+fn dry_run(args: &Args, count: u64, own: &Own, choice: Choice<'_>, context: &Context) -> Result<()> {
     let request = Request {
         count,
         kind: args.kind.into(),
@@ -223,7 +308,11 @@ fn dry_run(args: &Args, count: u64, choice: Choice<'_>, context: &Context) -> Re
         choice,
     };
     let link = args.peer.link().into();
-    let candidates = job::estimate(&request, &link, &Machine::measure())?;
+    let layout = match own {
+        Own::Messages(messages) => messages.layout(),
+        _ => Layout::BLOCKS,
+    };
+    let candidates = job::estimate_own(&request, layout, &link, &Machine::measure())?;
     let learns = job::will_learn(args.kind.into(), args.security.into());
     crate::cli::plan::show(context, "ot", count, &link, &candidates, choice.protocol, &learns)
 }

@@ -2,7 +2,7 @@
 
 mod large;
 
-pub(in crate::cmd) use large::key_size;
+pub(in crate::cmd) use large::{key_size, size};
 
 use crate::cli::Context;
 use crate::cli::keys::{self, Columns, KeyArgs, column_list};

@@ -367,3 +367,155 @@ fn a_run_holds_what_its_job_says() {
         }
     }
 }
+
+/// Both roles of chosen OT: the sender has `sender` besides, the receiver `receiver`.
+fn chosen(bench: &Bench, sender: &[&str], receiver: &[&str]) -> (common::Said, common::Said) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let common = ["--json", "ot", "--kind", "ot", "--overwrite"];
+    let listens = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub", "--role", "sender"];
+    let calls = ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub", "--role", "receiver"];
+    let ended =
+        bench.run_both(&[&common[..], &listens, sender].concat(), &[&common[..], &calls, receiver].concat());
+    assert!(bench.leftovers().is_empty());
+    ended
+}
+
+#[test]
+fn messages_and_choices_of_ones_own() {
+    let bench = Bench::with_keys();
+    let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).unwrap();
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap();
+    write("m.csv", "id,m0,m1\n1,no,\"yes, \"\"indeed\"\"\"\n2,,Zürich\n3,0,a longer one\n");
+    write("c.csv", "choice\n1\nfalse\n1\n");
+    let (s, r) = chosen(&bench, &["--messages", "m.csv"], &["--choices", "c.csv", "--out", "got.csv"]);
+    assert!(s.success().contains("how long the longest of your messages is"));
+    assert!(r.success().contains("nothing of your choices"));
+    assert_eq!(read("got.csv"), "choice,message\n1,\"yes, \"\"indeed\"\"\"\n0,\"\"\n1,a longer one\n");
+
+    // The same into arrays: strings of bytes, and how long each is.
+    let all = ["--choices", "c.csv", "--threads", "2", "--out", "got.npz"];
+    let (_, r) = chosen(&bench, &["--messages", "m.csv", "--threads", "2"], &all);
+    r.success();
+    let got = read_npz(&bench.path("got.npz"));
+    assert_eq!((&got["u"].2, got["m"].0), (&vec![1, 0, 1], 13));
+    let strings: Vec<&[u8]> = got["m"].2.chunks(13).collect();
+    assert_eq!(strings, [b"yes, \"indeed\"", &[0; 13][..], b"a longer one\0"]);
+    let lengths: Vec<u8> = got["length"].2.chunks(8).map(|word| word[0]).collect();
+    assert_eq!(lengths, [13, 0, 12]);
+
+    // Bytes alone, bits of choices, in a run whose sender says the count.
+    let raw: Vec<u8> = (0..60).collect();
+    std::fs::write(bench.path("m.bin"), &raw).unwrap();
+    std::fs::write(bench.path("c.bin"), [0b0000_0110]).unwrap();
+    let count = ["--count", "3"];
+    let take = ["--choices", "c.bin", "--out", "got.npz"];
+    let (_, r) =
+        chosen(&bench, &[&["--messages", "m.bin"], &count[..]].concat(), &[&take[..], &count].concat());
+    r.success();
+    let got = read_npz(&bench.path("got.npz"));
+    assert_eq!((&got["u"].2, &got["m"].1), (&vec![0, 1, 1], &vec![3, 10]));
+    assert_eq!(got["m"].2, [&raw[..10], &raw[30..40], &raw[50..]].concat());
+
+    // Shares of one run are messages and choices of another; and hex digits in a table.
+    run(&bench, &["--kind", "rot", "--count", "1000"]);
+    let (s, r) = chosen(
+        &bench,
+        &["--messages", "s.npz", "--protocol", "silent"],
+        &["--choices", "r.npz", "--protocol", "silent", "--out", "got.npz"],
+    );
+    (s.success(), r.success());
+    let (before, after) = (read_npz(&bench.path("r.npz")), read_npz(&bench.path("got.npz")));
+    assert_eq!(before, after);
+    let (s, r) = chosen(&bench, &["--messages", "s.npz"], &["--choices", "r.npz", "--out", "got.csv"]);
+    (s.success(), r.success());
+    let text = read("got.csv");
+    let first = text.lines().nth(1).unwrap();
+    let hex: String = before["m"].2[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(first, format!("{},{hex}", before["u"].2[0]));
+    assert_eq!(text.lines().count(), 1001);
+
+    // One side's own, the other's drawn; and the forms of `tacit nisc`.
+    write("m.txt", &format!("{:032x} {:032x}\n", 1, 2));
+    write("c.txt", "1\n");
+    let (_, r) = chosen(&bench, &["--messages", "m.txt"], &["--count", "1", "--out", "got.npz"]);
+    r.success();
+    let got = read_npz(&bench.path("got.npz"));
+    assert_eq!(got["m"].2[15], 1 + got["u"].2[0]);
+    let (s, r) =
+        chosen(&bench, &["--count", "1", "--out", "s.npz"], &["--choices", "c.txt", "--out", "r.npz"]);
+    (s.success(), r.success());
+    check(&bench, "ot", 1);
+}
+
+#[test]
+fn own_messages_and_choices_that_do_not_serve() {
+    let bench = Bench::with_keys();
+    let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).unwrap();
+    write("m.csv", "m0,m1\nno,yes\n");
+    write("c.csv", "choice\n1\n");
+    write("two.csv", "choice\n1\n2\n");
+    write("headless.csv", "no,yes\nno,yes\n");
+    write("long.csv", "m0,m1\nno,yes and yes again\n");
+    write("m.bin", "abc");
+    write("broken.npz", "PK");
+    run(&bench, &["--count", "2"]);
+    let refused = |role: &str, extra: &[&str], code, said: &[&str]| {
+        let common = ["ot", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
+        bench.run(&[&common[..], &["--role", role], extra].concat()).fails_with(code, said);
+    };
+    let ot = ["--kind", "ot"];
+    let with = |more: &[&'static str]| [&ot[..], more].concat();
+    refused("sender", &["--messages", "m.csv"], 2, &["--messages", "--kind ot"]);
+    refused("receiver", &with(&["--messages", "m.csv"]), 2, &["--messages", "--role sender"]);
+    refused("sender", &with(&["--choices", "c.csv"]), 2, &["--choices", "--role receiver"]);
+    refused(
+        "sender",
+        &with(&["--messages", "m.csv", "--count", "2"]),
+        2,
+        &["m.csv holds 1", "--count says 2"],
+    );
+    refused("sender", &with(&["--messages", "none.csv"]), 3, &["none.csv", "no such file"]);
+    refused(
+        "sender",
+        &with(&["--messages", "headless.csv"]),
+        3,
+        &["headless.csv", "`m0` and `m1`", "first line"],
+    );
+    refused("sender", &with(&["--messages", "m.csv", "--out", "x.npz"]), 2, &["--out", "--messages"]);
+    refused("sender", &with(&["--messages", "m.bin"]), 3, &["m.bin", "--count"]);
+    refused(
+        "sender",
+        &with(&["--messages", "m.bin", "--count", "2"]),
+        3,
+        &["m.bin", "3 bytes are no 2 pairs"],
+    );
+    refused("sender", &with(&["--messages", "broken.npz"]), 3, &["broken.npz", "NumPy"]);
+    refused("sender", &with(&["--messages", "s.npz"]), 3, &["s.npz", "`m0` and `m1`"]);
+    refused("receiver", &with(&["--choices", "two.csv"]), 3, &["two.csv", "line 3", "0 or 1"]);
+    refused("receiver", &with(&["--choices", "m.csv"]), 3, &["m.csv", "`choice`"]);
+    refused("receiver", &with(&["--choices", "c.csv", "--out", "got.json"]), 3, &["got.json", "JSON"]);
+    refused("receiver", &with(&["--choices", "c.csv", "--max-message", "x"]), 2, &["--max-message"]);
+    refused("receiver", &ot, 2, &["--count"]);
+
+    // Longer than the receiver takes: one line on its side, and nothing was chosen.
+    let take = ["--choices", "c.csv", "--max-message", "8", "--out", "got.csv"];
+    let (s, r) = chosen(&bench, &["--messages", "long.csv"], &take);
+    r.fails_with(2, &["--max-message", "17 bytes", "at most 8"]);
+    s.fails_with(4, &[]);
+    assert!(!bench.path("got.csv").exists());
+    // The sides do not agree how many there are.
+    write("c2.csv", "choice\n1\n0\n");
+    let (s, r) = chosen(&bench, &["--messages", "m.csv"], &["--choices", "c2.csv"]);
+    r.fails_with(4, &["count"]);
+    s.fails_with(4, &["count"]);
+    // What it would cost: long messages are counted.
+    let bytes = |file: &str| {
+        let line = ["--json", "ot", "--role", "sender", "--dry-run", "--link", "lan", "--protocol", "kos"];
+        let said = bench.run(&[&line[..], &ot, &["--messages", file]].concat());
+        let first: serde_json::Value = serde_json::from_str(said.success().lines().next().unwrap()).unwrap();
+        first["bytes"].as_u64().unwrap()
+    };
+    write("longer.csv", &format!("m0,m1\n{},\n", "x".repeat(100_000)));
+    let (short, long) = (bytes("m.csv"), bytes("longer.csv"));
+    assert!((190_000..210_000).contains(&(long - short)), "{short} {long}");
+}

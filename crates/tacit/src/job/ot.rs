@@ -1,7 +1,7 @@
 //! Oblivious transfers between two parties: by a protocol, or out of what was made ahead.
 
 use super::{Course, Observer, Phase};
-use crate::ot::{self, AnyReceiver, AnySender, Kind, Sent};
+use crate::ot::{self, AnyReceiver, AnySender, Kind, Layout, Own, Received, Sent};
 use crate::plan::{self, Candidate, Choice, Link, Machine, Pick, Request};
 use crate::{Error, Result};
 use tacit_crypto::{BitVec, Block, Prg};
@@ -47,6 +47,21 @@ pub trait Sink {
     fn sent(&mut self, part: Sent<'_>) -> Result<()>;
     /// What the receiver chose, and got.
     fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()>;
+
+    /// How the messages of chosen OT lie, before the receiver sends a choice. A sink that does not say
+    /// otherwise takes blocks alone.
+    fn opens(&mut self, layout: Layout) -> Result<()> {
+        match layout {
+            Layout::BLOCKS => Ok(()),
+            _ => Err(Error::Peer("the sender's messages are no blocks, which alone are taken".into())),
+        }
+    }
+
+    /// What the receiver chose, and got of messages that are no blocks, one after the other as they travel:
+    /// [`Layout::message`] makes of them what the sender had, once the run is over.
+    fn received_own(&mut self, _choices: &BitVec, _rows: &[u8]) -> Result<()> {
+        Err(Error::Other("a sink took messages that it cannot keep; please report it".into()))
+    }
 }
 
 /// Keeps nothing: for a run that only shows that it can be done.
@@ -56,6 +71,14 @@ impl Sink for () {
     }
 
     fn received(&mut self, _: &BitVec, _: &[Block]) -> Result<()> {
+        Ok(())
+    }
+
+    fn opens(&mut self, _: Layout) -> Result<()> {
+        Ok(())
+    }
+
+    fn received_own(&mut self, _: &BitVec, _: &[u8]) -> Result<()> {
         Ok(())
     }
 }
@@ -68,6 +91,14 @@ impl<S: Sink> Sink for Option<S> {
 
     fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
         self.as_mut().map_or(Ok(()), |sink| sink.received(choices, messages))
+    }
+
+    fn opens(&mut self, layout: Layout) -> Result<()> {
+        self.as_mut().map_or(Ok(()), |sink| sink.opens(layout))
+    }
+
+    fn received_own(&mut self, choices: &BitVec, rows: &[u8]) -> Result<()> {
+        self.as_mut().map_or(Ok(()), |sink| sink.received_own(choices, rows))
     }
 }
 
@@ -126,23 +157,36 @@ impl Job {
         plan::ot(&request, &link, &Machine::REFERENCE).ok()?.into_iter().next()
     }
 
-    /// What the other side learned of us.
-    pub fn has_learned(&self) -> String {
-        let what = match self.role {
-            Role::Sender => "nothing of your messages but one of each pair",
-            Role::Receiver => "nothing of your choices",
+    /// Bytes that the messages of chosen OT which are no blocks take beside [`memory`](Self::memory), in the
+    /// run and as they are kept.
+    pub fn memory_of_own(&self, layout: Layout, threads: usize) -> u64 {
+        if layout == Layout::BLOCKS {
+            return 0;
+        }
+        let streams = self.transfers.pick.streams(self.transfers.count, threads.max(1));
+        self.transfers.memory_of_own(layout, streams)
+    }
+
+    /// What the other side learned of us, who brought this of our `own`.
+    pub fn has_learned(&self, own: &Own) -> String {
+        let what = match (self.role, own) {
+            (Role::Sender, Own::Messages(messages)) if messages.layout() != Layout::BLOCKS => {
+                "how long the longest of your messages is, and nothing of them but one of each pair"
+            }
+            (Role::Sender, _) => "nothing of your messages but one of each pair",
+            (Role::Receiver, _) => "nothing of your choices",
         };
         super::learned(self.security, &format!("how many OTs were made, and {what}"))
     }
 
-    /// Runs this side over `channels`, base OTs included, and hands what it makes to `sink`.
-    ///
-    /// For chosen OT messages and choices are drawn at random.
+    /// Runs this side over `channels`, base OTs included, and hands what it makes to `sink`. Chosen OT takes
+    /// the messages or choices that are its `own`.
     pub fn run(
         &self,
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
         source: Source<'_>,
+        own: &Own,
         sink: &mut dyn Sink,
         observer: &dyn Observer,
     ) -> Result<()> {
@@ -161,11 +205,12 @@ impl Job {
                     advance(match &part {
                         Sent::Cot(_, v) => v.len(),
                         Sent::Pairs(pairs) => pairs.len(),
+                        Sent::Own(pairs) => *pairs,
                     });
                     sink.sent(part)
                 };
                 let cot = match source {
-                    Source::Protocol => return job.send(channels, base, &mut each),
+                    Source::Protocol => return job.send_own(channels, base, own, &mut each),
                     Source::Pool(pool) => AnySender::new(PoolSender::setup(super::first(channels)?, *pool)?),
                     Source::Seed(Seed::Sender(seed), used) => {
                         let sender = DealtSender::setup(super::first(channels)?, seed)?;
@@ -174,15 +219,22 @@ impl Job {
                     }
                     Source::Seed(Seed::Receiver(_), _) => return Err(other_role()),
                 };
-                job.send_from(channels, vec![cot], &mut Prg::from_os(), &mut each)
+                job.send_from(channels, vec![cot], &mut Prg::from_os(), own, &mut each)
             }
             Role::Receiver => {
-                let mut each = |choices: &BitVec, messages: &[Block]| {
-                    advance(messages.len());
-                    sink.received(choices, messages)
+                let mut each = |part: Received<'_>| match part {
+                    Received::Opens(layout) => sink.opens(layout),
+                    Received::Blocks(choices, messages) => {
+                        advance(messages.len());
+                        sink.received(choices, messages)
+                    }
+                    Received::Own(choices, rows) => {
+                        advance(choices.len());
+                        sink.received_own(choices, rows)
+                    }
                 };
                 let cot = match source {
-                    Source::Protocol => return job.receive(channels, base, &mut each),
+                    Source::Protocol => return job.receive_own(channels, base, own, &mut each),
                     Source::Pool(pool) => {
                         AnyReceiver::new(PoolReceiver::setup(super::first(channels)?, *pool)?)
                     }
@@ -193,7 +245,7 @@ impl Job {
                     }
                     Source::Seed(Seed::Sender(_), _) => return Err(other_role()),
                 };
-                job.receive_from(channels, vec![cot], &mut Prg::from_os(), &mut each)
+                job.receive_from(channels, vec![cot], &mut Prg::from_os(), own, &mut each)
             }
         }
     }
@@ -209,6 +261,25 @@ fn other_role() -> Error {
 pub fn estimate(request: &Request<'_>, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
     let choice = Choice { protocol: None, ..request.choice };
     plan::ot(&Request { choice, ..*request }, link, machine)
+}
+
+/// As [`estimate`], of chosen OT on messages of `layout`: what they take beside blocks is added, on the line and
+/// in time.
+pub fn estimate_own(
+    request: &Request<'_>,
+    layout: Layout,
+    link: &Link,
+    machine: &Machine,
+) -> Result<Vec<Candidate>> {
+    let mut candidates = estimate(request, link, machine)?;
+    let bytes = |width: usize| 2 * width as u64 * request.count;
+    let (with, without) = (bytes(layout.width), bytes(Layout::BLOCKS.width));
+    for candidate in &mut candidates {
+        candidate.bytes = (candidate.bytes + with).saturating_sub(without);
+        let seconds = with.saturating_sub(without) as f64 * 8e-6 / link.megabits;
+        candidate.time += std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    }
+    Ok(candidates)
 }
 
 /// What the other side of transfers of `kind` will learn.
@@ -286,7 +357,7 @@ mod tests {
                 let (mut kept, watch) = (Kept::default(), Watch::default());
                 let base = base::default();
                 let channels = std::slice::from_mut(channel);
-                job.run(channels, &*base, Source::Protocol, &mut kept, &watch).unwrap();
+                job.run(channels, &*base, Source::Protocol, &Own::Drawn, &mut kept, &watch).unwrap();
                 (kept, watch)
             }
         };
@@ -307,13 +378,134 @@ mod tests {
         assert!((traffic.bytes() - 100..=traffic.bytes()).contains(&last.bytes));
     }
 
+    /// What a receiver gets whatever the form.
+    #[derive(Default)]
+    struct Got {
+        layout: Option<Layout>,
+        choices: Vec<bool>,
+        rows: Vec<u8>,
+    }
+
+    impl Sink for Got {
+        fn sent(&mut self, _: Sent<'_>) -> Result<()> {
+            Ok(())
+        }
+
+        fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
+            self.received_own(choices, Block::as_bytes(messages))
+        }
+
+        fn opens(&mut self, layout: Layout) -> Result<()> {
+            assert!(self.layout.replace(layout).is_none(), "told once");
+            Ok(())
+        }
+
+        fn received_own(&mut self, choices: &BitVec, rows: &[u8]) -> Result<()> {
+            self.choices.extend(choices.iter());
+            self.rows.extend_from_slice(rows);
+            Ok(())
+        }
+    }
+
+    /// Chosen OT of `messages` and `choices` by `name` over `lanes` connections.
+    fn chosen(
+        name: &str,
+        lanes: usize,
+        messages: Own,
+        choices: Vec<bool>,
+        most: u64,
+    ) -> (Result<()>, Result<()>, Got) {
+        let count = choices.len() as u64;
+        let job = |role| Job::new(role, Kind::Ot, count, pick(name), Security::Malicious);
+        let (mut ours, mut theirs): (Vec<_>, Vec<_>) = (0..lanes).map(|_| memory::pair()).unzip();
+        let own = Own::Choices(ot::Choices { bits: BitVec::from_bools(&choices), most });
+        let mut got = Got::default();
+        let (sent, received) = std::thread::scope(|scope| {
+            let sender = scope.spawn(move || {
+                let base = base::default();
+                job(Role::Sender).run(&mut ours, &*base, Source::Protocol, &messages, &mut (), &())
+            });
+            let base = base::default();
+            let received =
+                job(Role::Receiver).run(&mut theirs, &*base, Source::Protocol, &own, &mut got, &());
+            drop(theirs);
+            (sender.join().unwrap(), received)
+        });
+        (sent, received, got)
+    }
+
+    #[test]
+    fn messages_and_choices_of_ones_own() {
+        const COUNT: usize = 3_001;
+        let mut prg = Prg::from_seed(Block::new(35));
+        let choices: Vec<bool> = BitVec::random(COUNT, &mut prg).iter().collect();
+        let texts: Vec<[String; 2]> =
+            (0..COUNT).map(|i| [format!("{i}"), "x".repeat(i % 40) + &i.to_string()]).collect();
+        let mut blocks = vec![[Block::ZERO; 2]; COUNT];
+        prg.fill_blocks(blocks.as_flattened_mut());
+        for (name, lanes) in [("kos", 1), ("kos", 3), ("ferret", 2), ("silent", 1)] {
+            let own = Own::Messages(ot::Messages::texts(&texts));
+            let (sent, received, got) = chosen(name, lanes, own, choices.clone(), 60);
+            (sent.unwrap(), received.unwrap());
+            let layout = got.layout.unwrap();
+            assert_eq!(got.choices, choices);
+            assert_eq!(got.rows.len(), COUNT * layout.width);
+            for ((row, pair), choice) in got.rows.chunks(layout.width).zip(&texts).zip(&choices) {
+                assert_eq!(layout.message(row), pair[usize::from(*choice)].as_bytes(), "{name} {lanes}");
+            }
+            let own = Own::Messages(ot::Messages::blocks(&blocks));
+            let (sent, received, got) = chosen(name, lanes, own, choices.clone(), 16);
+            (sent.unwrap(), received.unwrap());
+            let wanted: Vec<Block> =
+                blocks.iter().zip(&choices).map(|(pair, choice)| pair[usize::from(*choice)]).collect();
+            assert_eq!((got.layout.unwrap(), &got.choices), (Layout::BLOCKS, &choices));
+            assert!(got.rows == Block::as_bytes(&wanted), "{name} {lanes}");
+        }
+    }
+
+    #[test]
+    fn pieces_of_long_messages_are_small() {
+        // Two lanes and messages of which one alone fills a piece.
+        let message = |byte: u8| vec![byte; 17 << 20];
+        let pairs: Vec<[Vec<u8>; 2]> = (0..3).map(|i| [message(i), message(i + 3)]).collect();
+        let own = Own::Messages(ot::Messages::strings(&pairs));
+        let (sent, received, got) = chosen("kos", 2, own, vec![true, false, true], 17 << 20);
+        (sent.unwrap(), received.unwrap());
+        let layout = got.layout.unwrap();
+        let rows: Vec<&[u8]> = got.rows.chunks(layout.width).map(|row| layout.message(row)).collect();
+        assert!(rows == [&pairs[0][1][..], &pairs[1][0], &pairs[2][1]]);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let texts = || Own::Messages(ot::Messages::texts(&[["one", "two"], ["three", ""]]));
+        // Longer than the receiver takes: no choice has left it then.
+        let (sent, received, got) = chosen("kos", 1, texts(), vec![true, false], 4);
+        let said = received.unwrap_err().to_string();
+        assert!(said.contains("has 5 bytes, and at most 4"), "{said}");
+        assert!(sent.unwrap_err().is_lost_link() && got.layout.is_none());
+        // Another number than agreed on.
+        let (sent, _, _) = chosen("kos", 1, texts(), vec![true], 9);
+        assert!(sent.unwrap_err().to_string().contains("there are 2, and the run is of 1"));
+        let job = |kind, count| ot::Job { pick: pick("kos"), kind, count };
+        assert!(texts().fits(&job(Kind::Ot, 2), true).is_ok());
+        assert!(texts().fits(&job(Kind::Ot, 2), false).is_err());
+        assert!(texts().fits(&job(Kind::Rot, 2), true).is_err());
+        let drawn = ot::Choices { bits: BitVec::zeros(2), most: 1 };
+        assert!(Own::Choices(drawn).fits(&job(Kind::Ot, 2), true).is_err());
+        // A sink that takes blocks alone.
+        let mut kept = Kept::default();
+        assert!(kept.opens(Layout::BLOCKS).is_ok());
+        assert!(kept.opens(Layout { width: 17, ..Layout::BLOCKS }).is_err());
+    }
+
     #[test]
     fn words_and_memory() {
         let job = |role, count| Job::new(role, Kind::Rot, count, pick("silent"), Security::Malicious);
-        assert!(job(Role::Sender, 5).has_learned().contains("one of each pair"));
-        assert!(job(Role::Receiver, 5).has_learned().contains("nothing of your choices"));
+        assert!(job(Role::Sender, 5).has_learned(&Own::Drawn).contains("one of each pair"));
+        assert!(job(Role::Receiver, 5).has_learned(&Own::Drawn).contains("nothing of your choices"));
         let semi = Job { security: Security::SemiHonest, ..job(Role::Sender, 5) };
-        assert!(semi.has_learned().contains("nothing is promised"));
+        assert!(semi.has_learned(&Own::Drawn).contains("nothing is promised"));
         assert!(will_learn(Kind::Ot, Security::Malicious).contains("the messages chosen and no others"));
         // A piece of silent OT is a whole run of 2^24.
         assert!(job(Role::Sender, 1 << 24).memory(1) > 107 << 24);

@@ -7,7 +7,7 @@ use tacit::job::ot::{Job, Role, Sink, Source};
 use tacit::job::psi::{self, Gift, Learns, Protocol};
 use tacit::job::{Observer, Step, pool};
 use tacit::net::{Channel, LinkModel, Traffic, memory};
-use tacit::ot::{self, Kind, Sent};
+use tacit::ot::{self, Kind, Own, Sent};
 use tacit::plan::Link;
 use tacit::pool::{Pool, PoolKey};
 use tacit::{Result, Security};
@@ -209,7 +209,7 @@ fn a_pool_is_made_and_transfers_come_out_of_it() {
             let job = Job::from_source(role, Kind::Rot, 700, &source, Security::Malicious).unwrap();
             assert_eq!(job.agreement(&*base).parameters()["protocol"], "pool");
             let (mut kept, witness) = (Kept::default(), Witness::default());
-            job.run(channels, &*base, source, &mut kept, &witness).unwrap();
+            job.run(channels, &*base, source, &Own::Drawn, &mut kept, &witness).unwrap();
             assert_eq!(witness.phases(), ["setting up", "OT"]);
             assert_eq!(Pool::open(&path, &key).unwrap().left(), COUNT - 700);
             kept

@@ -20,7 +20,7 @@ use tacit::{Error, Result, security_name};
 const ROW_ON_DISK: u64 = 120;
 
 /// A number of bytes: `2GiB`, `500MB`, or plain.
-pub(super) fn size(text: &str) -> std::result::Result<u64, String> {
+pub(in crate::cmd) fn size(text: &str) -> std::result::Result<u64, String> {
     const UNITS: [(&str, u64); 9] = [
         ("KiB", 1 << 10),
         ("MiB", 1 << 20),

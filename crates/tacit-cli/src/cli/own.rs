@@ -1,0 +1,347 @@
+//! What a user brings to transfers, messages or choices, out of files; and what the receiver takes home.
+
+use crate::cli::messages::read_from;
+use crate::cli::output::{self, Output, name, write_fault};
+use crate::cli::share::Share;
+use std::fmt::Display;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
+use tacit::crypto::{BitVec, Block};
+use tacit::data::npz::{self, Array, Element, Elements, Loaded};
+use tacit::data::values::{self, Column, Kind, Table, Value};
+use tacit::job::ot::{Job, Sink};
+use tacit::ot::{Form, Layout, Messages, Sent};
+use tacit::{Error, Result};
+use zeroize::Zeroizing;
+
+/// How a file holds what a user brings.
+enum Source {
+    /// Arrays of NumPy's, `.npz`.
+    Arrays,
+    /// Bytes without any form, `.bin`.
+    Raw,
+    /// Digits, as `tacit nisc` reads them, `.txt`.
+    Digits,
+    /// A table, which everything else is.
+    Table,
+}
+
+impl Source {
+    fn of(path: &Path) -> Self {
+        let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        match end.to_ascii_lowercase().as_str() {
+            "npz" => Source::Arrays,
+            "bin" => Source::Raw,
+            "txt" => Source::Digits,
+            _ => Source::Table,
+        }
+    }
+}
+
+fn named(path: &Path, fault: &dyn Display) -> Error {
+    Error::Input(format!("{}: {fault}", name(path)))
+}
+
+/// All of a file.
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    read_from(path, output::open(path)?)
+}
+
+/// A choice for each transfer, of which the user said that they are `count`.
+pub(crate) fn choices(path: &Path, count: Option<u64>) -> Result<BitVec> {
+    let bools = match Source::of(path) {
+        Source::Arrays => choices_of_arrays(path)?,
+        Source::Raw => {
+            let bytes = read(path)?;
+            let Some(count) = count else {
+                return Err(named(path, &"eight choices a byte: say with --count how many they are"));
+            };
+            if bytes.len() as u64 != count.div_ceil(8) {
+                let found = counted(bytes.len(), "byte");
+                return Err(named(path, &format!("{found}, and {count} choices take {}", count.div_ceil(8))));
+            }
+            return Ok(BitVec::from_bytes(&bytes, count as usize));
+        }
+        Source::Digits => digits(path, &read(path)?)?,
+        Source::Table => choices_of_table(path)?,
+    };
+    Ok(BitVec::from_bools(&bools))
+}
+
+/// The digits 0 and 1 of a text, whatever white space is between them.
+pub(crate) fn digits(path: &Path, bytes: &[u8]) -> Result<Zeroizing<Vec<bool>>> {
+    let mut bools = Zeroizing::new(Vec::with_capacity(bytes.len()));
+    for byte in bytes.iter().filter(|byte| !byte.is_ascii_whitespace()) {
+        match byte {
+            b'0' => bools.push(false),
+            b'1' => bools.push(true),
+            _ => return Err(named(path, &"choices are the digits 0 and 1")),
+        }
+    }
+    Ok(bools)
+}
+
+fn choices_of_arrays(path: &Path) -> Result<Zeroizing<Vec<bool>>> {
+    let unfit = || named(path, &"needs an array `u` of zeros and ones, uint8 or bool, with one axis");
+    match npz::read(path, &["u"])?.pop().flatten() {
+        Some(Loaded { shape, elements: Elements::U8(bytes) }) if shape.len() == 1 => {
+            if bytes.iter().any(|byte| *byte > 1) {
+                return Err(unfit());
+            }
+            Ok(Zeroizing::new(bytes.iter().map(|byte| *byte == 1).collect()))
+        }
+        _ => Err(unfit()),
+    }
+}
+
+fn choices_of_table(path: &Path) -> Result<Zeroizing<Vec<bool>>> {
+    let table = open(path)?;
+    if !table.names().contains(&"choice") {
+        return Err(named(path, &"needs a column `choice`, of zeros and ones; its first line must name it"));
+    }
+    let wanted = table.find(&[Column::parse("choice")])?;
+    let mut bools = Zeroizing::new(Vec::new());
+    table.read(&wanted, |place, cells| {
+        bools.push(match cells[0].trim() {
+            "0" | "false" => false,
+            "1" | "true" => true,
+            _ => return Err(named(path, &format!("{place}, column `choice`: 0 or 1 is expected"))),
+        });
+        Ok(())
+    })?;
+    Ok(bools)
+}
+
+fn open(path: &Path) -> Result<Table> {
+    Ok(Table::open(path, tacit::data::csv::Options::default())?)
+}
+
+/// A pair of messages for each transfer, of which the user said that they are `count`.
+pub(crate) fn messages(path: &Path, count: Option<u64>) -> Result<Messages> {
+    match Source::of(path) {
+        Source::Arrays => messages_of_arrays(path),
+        Source::Raw => {
+            let bytes = read(path)?;
+            let Some(count) = count.filter(|count| *count > 0) else {
+                return Err(named(path, &"bytes alone: say with --count how many pairs they are"));
+            };
+            let length = bytes.len() as u64;
+            if length == 0 || !length.is_multiple_of(2 * count) {
+                let found = counted(length, "byte");
+                return Err(named(path, &format!("{found} are no {count} pairs of messages of one length")));
+            }
+            Messages::bytes((length / (2 * count)) as usize, bytes)
+        }
+        Source::Digits => Ok(Messages::blocks(&hex_pairs(path, &read(path)?)?)),
+        Source::Table => messages_of_table(path),
+    }
+}
+
+fn messages_of_arrays(path: &Path) -> Result<Messages> {
+    let unfit = || {
+        named(
+            path,
+            &"needs arrays `m0` and `m1` of one shape: uint64 [n, 2] (16 bytes a message), uint8 [n, bytes] or \
+              byte strings [n]",
+        )
+    };
+    let mut arrays = npz::read(path, &["m0", "m1"])?.into_iter().flatten();
+    let (Some(zero), Some(one)) = (arrays.next(), arrays.next()) else { return Err(unfit()) };
+    if zero.shape != one.shape {
+        return Err(unfit());
+    }
+    match (zero.elements, one.elements, &zero.shape[..]) {
+        (Elements::U64(zero), Elements::U64(one), [_, 2]) => {
+            let block = |words: &[u64]| Block::from_halves(words[0], words[1]);
+            let pairs = zero.chunks(2).zip(one.chunks(2)).map(|(a, b)| [block(a), block(b)]);
+            Ok(Messages::blocks(&Zeroizing::new(pairs.collect::<Vec<_>>())))
+        }
+        (Elements::U8(zero), Elements::U8(one), [_, width]) if *width > 0 => {
+            let width = *width as usize;
+            let mut rows = Zeroizing::new(Vec::with_capacity(2 * zero.len()));
+            for (a, b) in zero.chunks(width).zip(one.chunks(width)) {
+                rows.extend_from_slice(a);
+                rows.extend_from_slice(b);
+            }
+            Messages::bytes(width, rows)
+        }
+        (Elements::Strings(zero), Elements::Strings(one), [_]) => {
+            let pairs: Vec<_> = zero.into_iter().zip(one).map(|(a, b)| [a, b]).collect();
+            Ok(Messages::strings(&pairs))
+        }
+        _ => Err(unfit()),
+    }
+}
+
+fn messages_of_table(path: &Path) -> Result<Messages> {
+    const COLUMNS: [&str; 2] = ["m0", "m1"];
+    let table = open(path)?;
+    if !COLUMNS.iter().all(|column| table.names().contains(column)) {
+        return Err(named(path, &"needs the columns `m0` and `m1`; its first line must name them"));
+    }
+    let wanted = table.find(&COLUMNS.map(Column::parse))?;
+    let mut pairs: Vec<[Zeroizing<String>; 2]> = Vec::new();
+    table.read(&wanted, |_, cells| {
+        pairs.push([0, 1].map(|i| Zeroizing::new(cells[i].to_owned())));
+        Ok::<_, Error>(())
+    })?;
+    Ok(Messages::texts(&pairs))
+}
+
+/// Lines of two messages of 32 hex digits each.
+pub(crate) fn hex_pairs(path: &Path, bytes: &[u8]) -> Result<Zeroizing<Vec<[Block; 2]>>> {
+    let refuse =
+        |line: usize| named(path, &format!("line {line}: must be two messages of 32 hex digits each"));
+    let text = std::str::from_utf8(bytes).map_err(|_| refuse(1))?;
+    // Room for all from the start: a list that grows leaves copies behind.
+    let mut messages = Zeroizing::new(Vec::with_capacity(text.lines().count()));
+    for (i, line) in text.lines().enumerate() {
+        let mut words = line.split_ascii_whitespace();
+        let pair = [words.next(), words.next()].map(|word| word.and_then(parse_block));
+        match (pair, words.next()) {
+            ([Some(zero), Some(one)], None) => messages.push([zero, one]),
+            _ => return Err(refuse(i + 1)),
+        }
+    }
+    Ok(messages)
+}
+
+/// A block of 32 hex digits, its bytes in memory order.
+fn parse_block(word: &str) -> Option<Block> {
+    if word.len() != 32 || !word.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    u128::from_str_radix(word, 16).ok().map(|number| Block::from_bytes(number.to_be_bytes()))
+}
+
+/// The receiver's choices and messages of chosen OT, in a file once the run is over.
+pub(crate) struct Taken {
+    job: Job,
+    threads: usize,
+    target: PathBuf,
+    /// Until it is known how the messages lie, and for those that are kept in memory.
+    out: Option<Output>,
+    /// Of blocks that go to arrays: they are written as they come.
+    share: Option<Share>,
+    layout: Layout,
+    choices: Zeroizing<Vec<u8>>,
+    rows: Zeroizing<Vec<u8>>,
+}
+
+impl Taken {
+    /// Opens `target`, which must not be of a format that cannot be written.
+    pub(crate) fn create(target: &Path, job: Job, threads: usize) -> Result<Self> {
+        values::admits_alone(target)?;
+        let out = Some(Output::create_archive(target)?);
+        let (choices, rows) = (Zeroizing::default(), Zeroizing::default());
+        let (target, layout) = (target.to_owned(), Layout::BLOCKS);
+        Ok(Taken { job, threads, target, out, share: None, layout, choices, rows })
+    }
+
+    /// Puts all of it in its place.
+    pub(crate) fn finish(self) -> Result<()> {
+        if let Some(share) = self.share {
+            return share.finish();
+        }
+        let Some(out) = self.out else { return Ok(()) };
+        let rows: Vec<&[u8]> =
+            self.rows.chunks(self.layout.width).map(|row| self.layout.message(row)).collect();
+        if values::is_table(&self.target) {
+            return write_table(out, self.layout.form, &self.choices, &rows);
+        }
+        write_arrays(out, self.layout, &self.choices, &rows)
+    }
+}
+
+/// Columns `choice` and `message`: text as it is, or hex digits.
+fn write_table(mut out: Output, form: Form, choices: &[u8], rows: &[&[u8]]) -> Result<()> {
+    let columns =
+        [("choice".to_owned(), Kind::Integer { bits: 8, signed: false }), ("message".to_owned(), Kind::Text)];
+    let cells = |row: u64| {
+        let (choice, message) = (choices[row as usize], rows[row as usize]);
+        let text = match form {
+            Form::Text => String::from_utf8_lossy(message).into_owned(),
+            _ => tacit::crypto::hex(message),
+        };
+        vec![Value::Integer(choice.into()), Value::Text(text)]
+    };
+    let target = out.target().to_owned();
+    values::write_alone(&columns, rows.len() as u64, cells, &target, &mut out)?;
+    out.commit()
+}
+
+/// The choices `u` and messages `m`; of messages that differ in length, `length` too.
+fn write_arrays(mut out: Output, layout: Layout, choices: &[u8], rows: &[&[u8]]) -> Result<()> {
+    let n = rows.len() as u64;
+    let mut arrays = vec![Array::new("u", Element::U8, &[n])];
+    let mut filled = Zeroizing::new(Vec::new());
+    let mut lengths = Zeroizing::new(Vec::new());
+    if layout.form == Form::Bytes {
+        arrays.push(Array::new("m", Element::U8, &[n, layout.width as u64]));
+        filled.extend(rows.iter().flat_map(|row| row.iter()));
+    } else {
+        // NumPy has no strings of no byte.
+        let longest = rows.iter().map(|row| row.len()).max().unwrap_or(0).max(1);
+        let width = u32::try_from(longest)
+            .map_err(|_| Error::Usage("messages of more than 4 GiB: let them go to a table".into()))?;
+        arrays.push(Array::new("m", Element::Bytes(width), &[n]));
+        arrays.push(Array::new("length", Element::U64, &[n]));
+        filled.reserve_exact(longest * rows.len());
+        for row in rows {
+            filled.extend_from_slice(row);
+            filled.extend(std::iter::repeat_n(0, longest - row.len()));
+            lengths.extend((row.len() as u64).to_le_bytes());
+        }
+    }
+    out.reserve(npz::length(&arrays))?;
+    let target = out.target().to_owned();
+    let fault = |e| write_fault(&target, e);
+    let mut writer = npz::Writer::new(out, &arrays).map_err(fault)?;
+    for (array, bytes) in [choices, &filled[..], &lengths[..]].into_iter().enumerate().take(arrays.len()) {
+        writer.append(array, bytes).map_err(fault)?;
+    }
+    let mut out = writer.finish().map_err(fault)?;
+    out.flush().map_err(fault)?;
+    out.commit()
+}
+
+impl Sink for Taken {
+    fn sent(&mut self, _: Sent<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn opens(&mut self, layout: Layout) -> Result<()> {
+        self.layout = layout;
+        let (kind, n) = (self.job.transfers.kind, self.job.transfers.count);
+        if layout == Layout::BLOCKS && !values::is_table(&self.target) {
+            let share = self.out.take().map(|out| Share::new(out, kind, n, self.job.role));
+            self.share = share.transpose()?;
+            return Ok(());
+        }
+        let messages = self.job.memory_of_own(layout, self.threads).max(n * layout.width as u64);
+        // As they travel, and once more as they are written.
+        let needed = self.job.memory(self.threads).saturating_add(2 * messages);
+        let what = format!("keeping {n} messages of at most {}", counted(layout.longest() as u64, "byte"));
+        tacit_console::machine::check_memory(&what, needed, "make the transfers in several runs")
+    }
+
+    fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
+        match &mut self.share {
+            Some(share) => share.received(choices, messages),
+            None => self.received_own(choices, Block::as_bytes(messages)),
+        }
+    }
+
+    fn received_own(&mut self, choices: &BitVec, rows: &[u8]) -> Result<()> {
+        if self.rows.capacity() == 0 {
+            // Room for all from the start: a vector that grows leaves copies behind.
+            let n = self.job.transfers.count as usize;
+            self.choices.reserve_exact(n);
+            self.rows.reserve_exact(n * self.layout.width);
+        }
+        self.choices.extend(choices.iter().map(u8::from));
+        self.rows.extend_from_slice(rows);
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! Arrays out of an archive of NumPy's.
+
+use crate::fault::{Error, Result, guarded};
+use npyz::{DType, NpyFile, Order, TypeChar};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use tacit_crypto::text::shown;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The elements of an array in its order, the last axis fastest; overwritten when dropped.
+pub enum Elements {
+    /// Of unsigned bytes, and of truth values.
+    U8(Zeroizing<Vec<u8>>),
+    /// Of unsigned 64-bit numbers.
+    U64(Zeroizing<Vec<u64>>),
+    /// Of byte strings (`|S`): each as long as its own bytes, without the zeros behind them.
+    Strings(Vec<Zeroizing<Vec<u8>>>),
+}
+
+/// An array of an archive.
+pub struct Loaded {
+    /// The lengths of the axes, slowest first.
+    pub shape: Vec<u64>,
+    /// What it holds.
+    pub elements: Elements,
+}
+
+/// Reads arrays out of the archive at `path`: those of `names`, in this order, as far as it has them.
+///
+/// Errors: no file, not an archive of arrays, or an array of a type that is none of [`Elements`].
+pub fn read(path: &Path, names: &[&str]) -> Result<Vec<Option<Loaded>>> {
+    let refused = |what: String| Error::Archive { path: path.to_owned(), what };
+    let file = File::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound(path.to_owned()),
+        _ => Error::Unreadable { path: path.to_owned(), source: error },
+    })?;
+    let mut archive = guarded(|| zip::ZipArchive::new(BufReader::new(file)))
+        .map_err(|_| refused("not a whole NumPy archive (.npz)".to_owned()))?;
+    let load = |name: &&str| {
+        let Some(at) = archive.index_for_name(&format!("{name}.npy")) else { return Ok(None) };
+        let loaded = guarded(|| {
+            let entry = archive.by_index(at).map_err(|error| error.to_string())?;
+            let size = entry.size();
+            array(entry, size)
+        });
+        let said = |what: String| refused(format!("its array `{}`: {what}", shown(name)));
+        loaded.map(Some).map_err(said)
+    };
+    names.iter().map(load).collect()
+}
+
+fn damaged<E>(_: E) -> String {
+    "not a whole array of NumPy's".to_owned()
+}
+
+/// The array that `entry` holds, whose bytes are `size`.
+fn array(entry: impl Read, size: u64) -> std::result::Result<Loaded, String> {
+    let array = NpyFile::new(entry).map_err(damaged)?;
+    let shape = array.shape().to_vec();
+    if array.order() == Order::Fortran && shape.len() > 1 {
+        return Err("its columns come first; save numpy.ascontiguousarray of it".to_owned());
+    }
+    let unfit = "uint8, bool, uint64 or bytes (S) are read; convert it with astype".to_owned();
+    let DType::Plain(kind) = array.dtype() else { return Err(unfit) };
+    // What is announced must be there before room for it is taken.
+    let each = kind.num_bytes().ok_or_else(|| unfit.clone())? as u64;
+    let bytes = shape.iter().try_fold(each, |bytes, axis| bytes.checked_mul(*axis));
+    if bytes.is_none_or(|bytes| bytes > size) {
+        return Err(damaged(()));
+    }
+    let elements = match (kind.type_char(), each) {
+        (TypeChar::Bool, 1) => {
+            let mut bits = array.into_vec::<bool>().map_err(damaged)?;
+            let bytes = Zeroizing::new(bits.iter().map(|bit| u8::from(*bit)).collect());
+            bits.zeroize();
+            Elements::U8(bytes)
+        }
+        (TypeChar::Uint, 1) => Elements::U8(Zeroizing::new(array.into_vec().map_err(damaged)?)),
+        (TypeChar::Uint, 8) => Elements::U64(Zeroizing::new(array.into_vec().map_err(damaged)?)),
+        (TypeChar::ByteStr, _) => {
+            let rows = array.into_vec::<Vec<u8>>().map_err(damaged)?;
+            Elements::Strings(rows.into_iter().map(trimmed).collect())
+        }
+        _ => return Err(unfit),
+    };
+    Ok(Loaded { shape, elements })
+}
+
+/// Without the zeros that NumPy fills strings up with.
+fn trimmed(mut bytes: Vec<u8>) -> Zeroizing<Vec<u8>> {
+    let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bytes.truncate(length);
+    Zeroizing::new(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Array, Element, Writer};
+    use super::*;
+    use std::io::{Cursor, Write};
+
+    fn archive(arrays: &[(&'static str, Element, &[u64], &[u8])]) -> tempfile::NamedTempFile {
+        let layout: Vec<Array> =
+            arrays.iter().map(|(name, element, shape, _)| Array::new(name, *element, shape)).collect();
+        let mut writer = Writer::new(Cursor::new(Vec::new()), &layout).unwrap();
+        for (i, (.., bytes)) in arrays.iter().enumerate() {
+            writer.append(i, bytes).unwrap();
+        }
+        stored(&writer.finish().unwrap().into_inner())
+    }
+
+    fn stored(bytes: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_missing_is_nothing() {
+        let words: Vec<u8> = (0..48).collect();
+        let file = archive(&[
+            ("u", Element::U8, &[3], &[0, 1, 1]),
+            ("m", Element::U64, &[3, 2], &words),
+            ("s", Element::Bytes(4), &[3], b"ab\0\0cdef\0\0\0\0"),
+        ]);
+        let mut all = read(file.path(), &["m", "u", "none", "s"]).unwrap().into_iter();
+        let mut next = || all.next().unwrap();
+        let m = next().unwrap();
+        assert_eq!(m.shape, [3, 2]);
+        let Elements::U64(values) = &m.elements else { panic!("another type") };
+        assert_eq!(values[1], u64::from_le_bytes(words[8..16].try_into().unwrap()));
+        let u = next().unwrap();
+        assert!(matches!(&u.elements, Elements::U8(bits) if bits[..] == [0, 1, 1]));
+        assert!(next().is_none());
+        let Elements::Strings(rows) = next().unwrap().elements else { panic!("another type") };
+        assert_eq!(rows.iter().map(|row| row.as_slice()).collect::<Vec<_>>(), [&b"ab"[..], b"cdef", b""]);
+    }
+
+    #[test]
+    fn what_is_no_array_is_refused() {
+        let said = |file: &tempfile::NamedTempFile| read(file.path(), &["u"]).err().unwrap().to_string();
+        assert!(said(&stored(b"u\n1\n")).contains("not a whole NumPy archive"));
+        // More elements announced than there are.
+        let file = archive(&[("u", Element::U8, &[3], &[0, 1, 1])]);
+        let bytes = std::fs::read(file.path()).unwrap();
+        let at = bytes.windows(4).position(|window| window == b"(3,)").unwrap();
+        let mut longer = bytes.clone();
+        longer[at..at + 4].copy_from_slice(b"(9,)");
+        assert!(said(&stored(&longer)).contains("its array `u`: not a whole array"));
+        let mut longest = bytes;
+        let digits = b"(9999999999999999999,)";
+        longest[at..at + digits.len()].copy_from_slice(digits);
+        assert!(said(&stored(&longest)).contains("its array `u`"));
+        assert!(matches!(read(Path::new("/no/such.npz"), &["u"]), Err(Error::NotFound(_))));
+    }
+}
