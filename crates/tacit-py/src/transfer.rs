@@ -147,7 +147,10 @@ pub(crate) fn ot<'py>(
         "rot" => Kind::Rot,
         "ot" => Kind::Ot,
         _ => {
-            return Err(fault::usage(py, "kind is \"cot\" (correlated), \"rot\" (random) or \"ot\" (chosen)"));
+            return Err(fault::usage(
+                py,
+                "kind is \"cot\" (correlated), \"rot\" (random) or \"ot\" (chosen)",
+            ));
         }
     };
     let own = match (messages, choices) {

@@ -59,7 +59,8 @@ pub(crate) fn choices(path: &Path, count: Option<u64>) -> Result<BitVec> {
             };
             if bytes.len() as u64 != count.div_ceil(8) {
                 let found = counted(bytes.len(), "byte");
-                return Err(named(path, &format!("{found}, and {count} choices take {}", count.div_ceil(8))));
+                let needed = format!("{} take {}", counted(count, "choice"), count.div_ceil(8));
+                return Err(named(path, &format!("{found}, and {needed}")));
             }
             return Ok(BitVec::from_bytes(&bytes, count as usize));
         }
@@ -129,7 +130,11 @@ pub(crate) fn messages(path: &Path, count: Option<u64>) -> Result<Messages> {
             let length = bytes.len() as u64;
             if length == 0 || !length.is_multiple_of(2 * count) {
                 let found = counted(length, "byte");
-                return Err(named(path, &format!("{found} are no {count} pairs of messages of one length")));
+                let pairs = counted(count, "pair");
+                return Err(named(
+                    path,
+                    &format!("{found}, which are not {pairs} of messages of one length"),
+                ));
             }
             Messages::bytes((length / (2 * count)) as usize, bytes)
         }
@@ -322,7 +327,8 @@ impl Sink for Taken {
         let messages = self.job.memory_of_own(layout, self.threads).max(n * layout.width as u64);
         // As they travel, and once more as they are written.
         let needed = self.job.memory(self.threads).saturating_add(2 * messages);
-        let what = format!("keeping {n} messages of at most {}", counted(layout.longest() as u64, "byte"));
+        let longest = counted(layout.longest(), "byte");
+        let what = format!("keeping {} of at most {longest}", counted(n, "message"));
         tacit_console::machine::check_memory(&what, needed, "make the transfers in several runs")
     }
 

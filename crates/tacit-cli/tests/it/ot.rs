@@ -483,12 +483,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     );
     refused("sender", &with(&["--messages", "m.csv", "--out", "x.npz"]), 2, &["--out", "--messages"]);
     refused("sender", &with(&["--messages", "m.bin"]), 3, &["m.bin", "--count"]);
-    refused(
-        "sender",
-        &with(&["--messages", "m.bin", "--count", "2"]),
-        3,
-        &["m.bin", "3 bytes are no 2 pairs"],
-    );
+    refused("sender", &with(&["--messages", "m.bin", "--count", "2"]), 3, &["m.bin", "3 bytes", "2 pairs"]);
     refused("sender", &with(&["--messages", "broken.npz"]), 3, &["broken.npz", "NumPy"]);
     refused("sender", &with(&["--messages", "s.npz"]), 3, &["s.npz", "`m0` and `m1`"]);
     refused("receiver", &with(&["--choices", "two.csv"]), 3, &["two.csv", "line 3", "0 or 1"]);

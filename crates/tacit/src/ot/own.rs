@@ -1,6 +1,7 @@
 //! What the parties bring to chosen OT: messages of the sender's, choices of the receiver's.
 
 use crate::{Error, Result};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Block};
 use tacit_net::Channel;
 use zeroize::Zeroizing;
@@ -18,7 +19,7 @@ pub enum Form {
     Text,
 }
 
-const FORMS: [Form; 4] = [Form::Blocks, Form::Bytes, Form::Strings, Form::Text];
+const EVERY_FORM: [Form; 4] = [Form::Blocks, Form::Bytes, Form::Strings, Form::Text];
 
 impl Form {
     /// Its name in results: `blocks`, `bytes`, `strings` or `text`.
@@ -47,7 +48,7 @@ pub struct Layout {
 }
 
 /// A byte behind every string, before the zeros.
-const END: u8 = 0x80;
+const FILL: u8 = 0x80;
 
 impl Layout {
     /// Messages of one block, which both sides draw that bring nothing.
@@ -67,13 +68,13 @@ impl Layout {
             return row;
         }
         match row.iter().rposition(|byte| *byte != 0) {
-            Some(at) if row[at] == END => &row[..at],
+            Some(at) if row[at] == FILL => &row[..at],
             _ => row,
         }
     }
 
     pub(super) fn announce(self, channel: &mut Channel) -> Result<()> {
-        let form = FORMS.iter().position(|form| *form == self.form).unwrap_or(0) as u128;
+        let form = EVERY_FORM.iter().position(|form| *form == self.form).unwrap_or(0) as u128;
         channel.send_block(Block::new(form | (self.width as u128) << 64))?;
         Ok(channel.flush()?)
     }
@@ -82,7 +83,7 @@ impl Layout {
     pub(super) fn announced(channel: &mut Channel, most: u64) -> Result<Self> {
         let told = channel.recv_block()?;
         let broken = |what: &str| Error::Peer(format!("the sender's messages are announced {what}"));
-        let form = usize::try_from(told.low()).ok().and_then(|form| FORMS.get(form));
+        let form = usize::try_from(told.low()).ok().and_then(|form| EVERY_FORM.get(form));
         let form = *form.ok_or_else(|| broken("in a form that there is not"))?;
         let width = usize::try_from(told.high()).map_err(|_| broken("longer than memory"))?;
         let layout = Layout { form, width };
@@ -91,8 +92,8 @@ impl Layout {
         }
         if layout.longest() as u64 > most {
             let what = format!(
-                "the sender's longest message has {} bytes, and at most {most} are taken",
-                layout.longest()
+                "the sender's longest message has {}, and at most {most} are taken",
+                counted(layout.longest(), "byte")
             );
             return Err(Error::Parameter { name: "max-message", what });
         }
@@ -158,7 +159,7 @@ impl Messages {
         for (row, message) in rows.chunks_mut(width).zip(pairs.as_flattened()) {
             let message = message.as_ref();
             row[..message.len()].copy_from_slice(message);
-            row[message.len()] = END;
+            row[message.len()] = FILL;
         }
         Messages { layout: Layout { form, width }, rows }
     }
@@ -284,7 +285,7 @@ mod tests {
         // A sender that fills wrongly, or not at all.
         assert_eq!(layout.message(&[0; 16]), [0; 16]);
         assert_eq!(layout.message(&[7; 16]), [7; 16]);
-        assert_eq!(Layout { form: Form::Bytes, width: 2 }.message(&[END, 0]), [END, 0]);
+        assert_eq!(Layout { form: Form::Bytes, width: 2 }.message(&[FILL, 0]), [FILL, 0]);
         let none: &[[&[u8]; 2]] = &[];
         assert!(Messages::strings(none).is_empty());
     }
