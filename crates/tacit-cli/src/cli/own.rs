@@ -133,7 +133,7 @@ pub(crate) fn messages(path: &Path, count: Option<u64>) -> Result<Messages> {
                 let pairs = counted(count, "pair");
                 return Err(named(
                     path,
-                    &format!("{found}, which are not {pairs} of messages of one length"),
+                    &format!("{found} do not divide into {pairs} with one length for all"),
                 ));
             }
             Messages::bytes((length / (2 * count)) as usize, bytes)
