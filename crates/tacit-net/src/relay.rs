@@ -84,10 +84,12 @@ impl Flow {
 /// from it already. `passed` is told how many bytes came at a time, and `halt` is asked after each move, and
 /// now and then, whether to give up, which is [`Error::Cancelled`].
 ///
-/// Errors: a link that breaks, one that the operating system cannot wait for, and no byte for `idle`.
+/// Errors: a link that breaks, one that the operating system cannot wait for, and no byte for `idle`, or for
+/// `half` once one of the two has said that no more follows from it.
 pub fn relay(
     [(mut one, one_came), (mut two, two_came)]: [(Box<dyn Link>, Vec<u8>); 2],
     idle: Duration,
+    half: Duration,
     passed: &mut dyn FnMut(usize),
     halt: &mut dyn FnMut() -> bool,
 ) -> Result<()> {
@@ -107,9 +109,10 @@ pub fn relay(
             (last, in_vain) = (Instant::now(), false);
             continue;
         }
-        let left = idle.saturating_sub(last.elapsed());
+        let patience = if there.told || back.told { half.min(idle) } else { idle };
+        let left = patience.saturating_sub(last.elapsed());
         if left.is_zero() {
-            return Err(Error::Timeout { after: idle, awaited: "bytes to pass on".to_owned() });
+            return Err(Error::Timeout { after: patience, awaited: "bytes to pass on".to_owned() });
         }
         if in_vain {
             std::thread::sleep(NAP);
@@ -142,6 +145,8 @@ mod tests {
     use crate::{Channel, Party, SessionId};
     use std::net::{TcpListener, TcpStream};
 
+    const FOR_LONG: Duration = Duration::from_secs(20);
+
     fn pair() -> (TcpStream, TcpStream) {
         let port = TcpListener::bind("127.0.0.1:0").expect("a port");
         let one = TcpStream::connect(port.local_addr().expect("its address")).expect("a connection");
@@ -158,7 +163,7 @@ mod tests {
         let passed = std::thread::spawn(move || {
             let mut bytes = 0;
             let ends = [(link(near), Vec::new()), (link(far), Vec::new())];
-            relay(ends, Duration::from_secs(20), &mut |n| bytes += n, &mut || false).map(|()| bytes)
+            relay(ends, FOR_LONG, FOR_LONG, &mut |n| bytes += n, &mut || false).map(|()| bytes)
         });
         let talk = |stream, party, own: u8| {
             std::thread::spawn(move || {
@@ -181,7 +186,7 @@ mod tests {
             let ((_a, near), (far, _b)) = (pair(), pair());
             let ends = [(link(near), Vec::new()), (link(far), Vec::new())];
             let start = Instant::now();
-            let ended = relay(ends, Duration::from_millis(300), &mut |_| (), &mut || told);
+            let ended = relay(ends, Duration::from_millis(300), FOR_LONG, &mut |_| (), &mut || told);
             assert!(start.elapsed() < Duration::from_secs(5));
             match (told, ended) {
                 (true, Err(Error::Cancelled)) | (false, Err(Error::Timeout { .. })) => {}
@@ -217,7 +222,7 @@ mod tests {
         let bytes = std::cell::Cell::new(0);
         let ends = [(Box::new(Restless(100)) as _, Vec::new()), (Box::new(Restless(100)) as _, Vec::new())];
         let passed = &mut |count: usize| bytes.set(bytes.get() + count);
-        let ended = relay(ends, Duration::from_secs(20), passed, &mut || bytes.get() > 10_000);
+        let ended = relay(ends, FOR_LONG, FOR_LONG, passed, &mut || bytes.get() > 10_000);
         assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
         assert!(bytes.get() < 20_000);
     }
@@ -227,12 +232,28 @@ mod tests {
         let ((a, near), (far, b)) = (pair(), pair());
         let relayed = std::thread::spawn(move || {
             let ends = [(link(near), Vec::new()), (link(far), Vec::new())];
-            relay(ends, Duration::from_secs(20), &mut |_| (), &mut || false)
+            relay(ends, FOR_LONG, FOR_LONG, &mut |_| (), &mut || false)
         });
         let mut channel = Channel::new(link(b), Party::Second, SessionId([1; 32]));
         drop(a);
         assert!(matches!(channel.recv(&mut [0]), Err(Error::Lost { .. })));
         drop(channel);
         relayed.join().expect("relayed").expect("both ended");
+    }
+
+    /// One end is gone, and the other waits without a word.
+    #[test]
+    fn after_one_end_has_gone_the_other_has_less_time() {
+        let ((ours, one), (theirs, two)) = (pair(), pair());
+        drop(ours);
+        let ends = [one, two].map(|end| {
+            let link: Box<dyn Link> = Box::new(TcpLink::new(end).expect("a link"));
+            (link, Vec::new())
+        });
+        let start = Instant::now();
+        let ended = relay(ends, FOR_LONG, Duration::from_millis(300), &mut |_| (), &mut || false);
+        assert!(matches!(ended, Err(Error::Timeout { .. })), "{ended:?}");
+        assert!((300..5_000).contains(&start.elapsed().as_millis()));
+        drop(theirs);
     }
 }

@@ -497,7 +497,8 @@ impl House {
             let ends = [one, two].map(|caller| TcpLink::watched(caller.stream, &self.cancel));
             let [one, two] = ends;
             let ends = [(Box::new(one?) as _, Vec::new()), (Box::new(two?) as _, Vec::new())];
-            relay(ends, self.bounds.idle, &mut |count| bytes.set(bytes.get() + count as u64), &mut || {
+            let (idle, passed) = (self.bounds.idle, &mut |count| bytes.set(bytes.get() + count as u64));
+            relay(ends, idle, idle, passed, &mut || {
                 bytes.get() > self.bounds.bytes || start.elapsed() > self.bounds.time
             })
         };

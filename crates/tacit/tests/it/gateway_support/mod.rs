@@ -305,7 +305,7 @@ fn pass_flipped(inner: TcpStream, outer: TcpStream, identity: &Identity, at: usi
     let inner = OneSided::called(identity)?.open(Box::new(TcpLink::new(inner)?), soon)?;
     tap.flip(at, 0x10);
     let ends = [(inner, Vec::new()), (tap.of(outer), Vec::new())];
-    relay(ends, Duration::from_secs(60), &mut |_| {}, &mut || false)
+    relay(ends, Duration::from_secs(60), Duration::from_secs(60), &mut |_| {}, &mut || false)
 }
 
 /// Passes bytes on until either end closes or `meet`, told how many have passed and the next ones, ends it.

@@ -74,12 +74,10 @@ struct Inner {
     next_task: u64,
     /// Numbers the sessions between the gateways; a new one takes the place of the one before.
     epoch: u64,
-    /// Whether the peer has the plan too. Until then it may be settled anew, and no driver is given it.
-    agreed: bool,
     /// Why nothing was settled.
-    refusal: Option<(u8, String)>,
-    /// What stands on the two sides does not belong together.
-    stuck: Option<String>,
+    refusal: Option<Refusal>,
+    /// What stands on the two sides does not belong together, or a disk fails.
+    stuck: Option<Refusal>,
     /// What last kept the gateways from meeting.
     trouble: Option<String>,
     /// When the cluster last asked for something.
@@ -90,6 +88,23 @@ struct Inner {
     drivers: usize,
     /// Nobody waits for a plan any more, and there is none.
     abandoned: bool,
+}
+
+/// Whose fault it is that there is nothing, and why: said to each who asks.
+#[derive(Clone)]
+struct Refusal(u8, String);
+
+impl Refusal {
+    fn of(error: &Error) -> Self {
+        match refuse(error) {
+            Reply::Refused { blame, text } => Refusal(blame, text),
+            _ => Refusal(u8::MAX, error.to_string()),
+        }
+    }
+
+    fn error(&self) -> Error {
+        refused(self.0, self.1.clone())
+    }
 }
 
 /// A job, shared by all that have to do with it.
@@ -123,8 +138,6 @@ impl Job {
         stopping: Arc<AtomicBool>,
         lines: Arc<Lines>,
     ) -> Self {
-        // Nothing is begun, or ends, under a plan that one side alone has.
-        let agreed = state.confirmed || state.buckets.iter().any(|bucket| bucket.begun > 0);
         Job {
             label: state.label.clone(),
             first,
@@ -137,7 +150,6 @@ impl Job {
                 unsaved: false,
                 next_task: 0,
                 epoch: 0,
-                agreed,
                 refusal: None,
                 stuck: None,
                 trouble: None,
@@ -188,6 +200,8 @@ impl Job {
         let mut inner = self.inner();
         inner.state.compare(terms)?;
         inner.state.terms.patience = terms.patience;
+        // What kept the job from going on, another disk or other terms, may be mended: the next meeting tells.
+        (inner.stuck, inner.refusal) = (None, None);
         Ok(())
     }
 
@@ -231,10 +245,8 @@ impl Job {
     /// Nothing will be settled.
     pub(super) fn refuse(&self, error: &Error) {
         let mut inner = self.inner();
-        if inner.state.plan.is_none()
-            && let Reply::Refused { blame, text } = refuse(error)
-        {
-            inner.refusal = Some((blame, text));
+        if !inner.state.agreed {
+            inner.refusal = Some(Refusal::of(error));
         }
         self.changed.notify_all();
     }
@@ -259,15 +271,12 @@ impl Job {
                 if let Some(end) = inner.state.over {
                     return Err(over(end));
                 }
-                let plan = inner.state.plan.clone().filter(|_| inner.agreed);
+                let plan = inner.state.plan.clone().filter(|_| inner.state.agreed);
                 if let Some(Plan { name, key, own, peer, buckets }) = plan {
                     return Ok(Reply::Plan { name, key, own, peer, buckets, first: self.first });
                 }
-                if let Some(stuck) = &inner.stuck {
-                    return Err(Error::Peer(stuck.clone()));
-                }
-                if let Some((blame, text)) = &inner.refusal {
-                    return Err(refused(*blame, text.clone()));
+                if let Some(why) = inner.stuck.as_ref().or(inner.refusal.as_ref()) {
+                    return Err(why.error());
                 }
                 let patience = Duration::from_secs(inner.state.terms.patience);
                 if start.elapsed() >= patience || self.is_stopping() {
@@ -408,7 +417,7 @@ impl Job {
     ) -> Result<std::result::Result<Turn, MutexGuard<'m, Inner>>> {
         Self::check(&inner, run, number)?;
         if let Some(stuck) = &inner.stuck {
-            return Err(Error::Peer(stuck.clone()));
+            return Err(stuck.error());
         }
         if inner.state.buckets[number as usize].ended {
             let result = inner.state.result_of(number as usize)?;
@@ -581,7 +590,7 @@ impl Job {
             self.changed.notify_all();
             inner.epoch
         };
-        let met = self.meet(session.channel());
+        let met = self.meet(session.channel(), epoch);
         {
             let mut inner = self.inner();
             if inner.epoch != epoch {
@@ -589,11 +598,11 @@ impl Job {
             }
             match &met {
                 Ok(()) => {
-                    (inner.stuck, inner.agreed) = (None, true);
+                    (inner.stuck, inner.refusal) = (None, None);
                     let offers = inner.slots.iter().filter(|(_, slot)| !slot.waiting.is_empty());
                     inner.outgoing = offers.map(|(number, _)| Event::Offer(*number)).collect();
                 }
-                Err(error) if !error.is_lost_link() => inner.stuck = Some(error.to_string()),
+                Err(error) if !error.is_lost_link() => inner.stuck = Some(Refusal::of(error)),
                 Err(_) => {}
             }
             self.changed.notify_all();
@@ -602,9 +611,10 @@ impl Job {
         self.touch();
         let ran = self.in_turns(session.channel(), epoch);
         let mut inner = self.inner();
-        if inner.epoch == epoch {
-            inner.lose();
+        if inner.epoch != epoch {
+            return Ok(());
         }
+        inner.lose();
         if let Err(error) = &ran
             && error.blame() == Blame::Peer
             && !error.is_lost_link()
@@ -616,10 +626,17 @@ impl Job {
         ran
     }
 
+    /// What a session may change, as long as no other has taken its place: what comes over it afterwards was
+    /// said of another standing.
+    fn of_session(&self, epoch: u64) -> Result<MutexGuard<'_, Inner>> {
+        let inner = self.inner();
+        if inner.epoch == epoch { Ok(inner) } else { Err(tacit_net::Error::Closed.into()) }
+    }
+
     /// Where both sides are; settles the plan if none was. Nobody waits for the peer with the lock held.
-    fn meet(&self, channel: &mut Channel) -> Result<()> {
+    fn meet(&self, channel: &mut Channel, epoch: u64) -> Result<()> {
         let (own, ended, begun, terms) = {
-            let inner = self.inner();
+            let inner = self.of_session(epoch)?;
             let State { plan, over, buckets, terms, .. } = &inner.state;
             let standing = match (plan, over) {
                 (Some(plan), None) => Standing::Under(plan.name),
@@ -640,18 +657,19 @@ impl Job {
         channel.recv(&mut theirs)?;
         match verdict {
             Verdict::EndedThere => {
-                self.end_for_good(&mut self.inner(), End::There)?;
+                let mut inner = self.of_session(epoch)?;
+                self.end_for_good(&mut inner, End::There)?;
                 return Err(over(End::There));
             }
             Verdict::Missing(side) => return Err(meeting::missing(side)),
             _ if theirs != [1] => return Err(meeting::missing("this side")),
             Verdict::GoOn => {}
-            Verdict::Settle => self.settle(&terms, channel)?,
+            Verdict::Settle => self.settle(&terms, channel, epoch)?,
         }
-        self.compare(channel)
+        self.compare(channel, epoch)
     }
 
-    fn settle(&self, terms: &Terms, channel: &mut Channel) -> Result<()> {
+    fn settle(&self, terms: &Terms, channel: &mut Channel, epoch: u64) -> Result<()> {
         let own = terms.own;
         let peer = meeting::announce(channel, own)?;
         let mut buckets = meeting::agree(channel, terms.buckets)?;
@@ -665,17 +683,19 @@ impl Job {
                 counted(own, "key")
             )));
         }
-        if !self.inner().state.toss()? {
-            self.end_for_good(&mut self.inner(), End::Attempts)?;
-            return Err(over(End::Attempts));
+        {
+            let mut inner = self.of_session(epoch)?;
+            if !inner.state.toss()? {
+                self.end_for_good(&mut inner, End::Attempts)?;
+                return Err(over(End::Attempts));
+            }
         }
         let plan = meeting::toss(channel, &mut Prg::from_os(), [own, peer], buckets)?;
         {
-            let mut inner = self.inner();
+            let mut inner = self.of_session(epoch)?;
             inner.state.settle(plan)?;
             // Tasks that came with the plan before are of another run.
             inner.slots.clear();
-            inner.agreed = false;
         }
         meeting::together(channel, SETTLED)?;
         let (own, buckets) = (counted(own, "key"), counted(buckets, "bucket"));
@@ -684,9 +704,9 @@ impl Job {
     }
 
     /// Which buckets have ended, and how often each was begun on the side that counts more.
-    fn compare(&self, channel: &mut Channel) -> Result<()> {
+    fn compare(&self, channel: &mut Channel, epoch: u64) -> Result<()> {
         let own: Vec<u8> = {
-            let mut inner = self.inner();
+            let mut inner = self.of_session(epoch)?;
             inner.save()?;
             let each = |bucket: &Bucket| [bucket.begun, bucket.held.unwrap_or(0), u8::from(bucket.ended)];
             inner.state.buckets.iter().flat_map(each).collect()
@@ -695,7 +715,7 @@ impl Job {
         channel.flush()?;
         let mut theirs = vec![0; own.len()];
         channel.recv(&mut theirs)?;
-        let mut inner = self.inner();
+        let mut inner = self.of_session(epoch)?;
         for (number, theirs) in theirs.as_chunks::<3>().0.iter().enumerate() {
             let [begun, held, ended] = *theirs;
             let bucket = &mut inner.state.buckets[number];
@@ -715,6 +735,8 @@ impl Job {
                 slot.give_up();
             }
         }
+        // The peer has the plan on its disk: it compares what was begun under it.
+        inner.state.agreed = true;
         inner.state.save()?;
         self.changed.notify_all();
         Ok(())
@@ -744,6 +766,9 @@ impl Job {
             };
             let come = exchange(channel, &events)?;
             let mut inner = self.inner();
+            if inner.epoch != epoch {
+                return Ok(());
+            }
             heard |= come.contains(&Event::Complete);
             let happened = come.iter().try_for_each(|event| self.happened(&mut inner, *event));
             inner.save()?;

@@ -17,6 +17,9 @@ use tacit_net::{Channel, Limits, Party, SessionId, relay};
 
 /// A caller has so long to show its token.
 const SHOWING: Duration = Duration::from_secs(10);
+/// A task keeps its way to the peer's until both gateways hold the bucket's result: one that is closed before has
+/// died, and what the other still has to say comes within this.
+const GONE: Duration = Duration::from_secs(2);
 /// And so many do it at once.
 const UNKNOWN: usize = 256;
 
@@ -271,7 +274,7 @@ impl Attempt {
             let data = data.ok_or_else(|| Error::Other("a session without a channel".to_owned()))?;
             let ends = [channel.into_link()?, data.into_link()?];
             let mut halt = || !job.runs(number, attempt);
-            Ok(relay::relay(ends, idle, &mut |_| job.touch(), &mut halt)?)
+            Ok(relay::relay(ends, idle, GONE, &mut |_| job.touch(), &mut halt)?)
         });
         job.parted(number, attempt, &passed);
         Ok(())

@@ -18,7 +18,7 @@ use tacit_store::sealed::{FileKey, Purpose};
 use zeroize::Zeroizing;
 
 pub(super) static FORM: Form = Form {
-    magic: *b"tacit gateway 3\n",
+    magic: *b"tacit gateway 4\n",
     purpose: Purpose {
         sealing: "tacit 1 psi gateway: sealing",
         mac: "tacit 1 psi gateway: mac",
@@ -51,6 +51,8 @@ pub(super) struct State {
     pub over: Option<End>,
     /// Whether the peer gets a result, so far as a bucket has told.
     pub received: bool,
+    /// The peer has the plan too. Until then it may be settled anew, and no driver is given it.
+    pub agreed: bool,
     /// The peer has said that all its buckets have ended.
     pub confirmed: bool,
     folder: PathBuf,
@@ -76,6 +78,7 @@ impl State {
             buckets: Vec::new(),
             over: None,
             received: false,
+            agreed: false,
             confirmed: false,
             folder: folder_of(jobs, label),
             key,
@@ -113,9 +116,9 @@ impl State {
     }
 
     fn read_progress(&mut self, bytes: &[u8]) -> Option<()> {
-        let (&[over, received, confirmed], rest) = bytes.split_first_chunk::<3>()?;
+        let (&[over, received, agreed, confirmed], rest) = bytes.split_first_chunk::<4>()?;
         self.over = End::ALL.get(usize::from(over).wrapping_sub(1)).copied();
-        (self.received, self.confirmed) = (received == 1, confirmed == 1);
+        (self.received, self.agreed, self.confirmed) = (received == 1, agreed == 1, confirmed == 1);
         let (entries, rest) = rest.as_chunks::<36>();
         if !rest.is_empty() || entries.len() != self.buckets.len() {
             return None;
@@ -176,8 +179,12 @@ impl State {
         Ok(true)
     }
 
-    /// Keeps what both sides settled.
+    /// Keeps what both sides settled; never in place of a plan under which anything was begun, or of a job
+    /// that has ended: what was tested under it would be forgotten.
     pub(super) fn settle(&mut self, plan: Plan) -> Result<()> {
+        if self.over.is_some() || self.confirmed || self.buckets.iter().any(|bucket| bucket.begun > 0) {
+            return Err(Error::Peer("a new plan for a job that has begun".to_owned()));
+        }
         self.take()?;
         let _ = std::fs::remove_file(self.folder.join(PROGRESS));
         let mut out = Writer::default();
@@ -190,7 +197,7 @@ impl State {
         self.terms.write(&mut out);
         self.sealed().write(PLAN, context(PLAN, &[0; 32]), &out.0, &mut Prg::from_os())?;
         self.buckets = vec![Bucket::default(); plan.buckets as usize];
-        (self.over, self.received, self.confirmed) = (None, false, false);
+        (self.received, self.agreed) = (false, false);
         self.plan = Some(plan);
         Ok(())
     }
@@ -203,7 +210,7 @@ impl State {
         }
         let over = self.over.and_then(|end| End::ALL.iter().position(|known| *known == end));
         let over = over.map_or(0, |at| at as u8 + 1);
-        let mut bytes = vec![over, u8::from(self.received), u8::from(self.confirmed)];
+        let mut bytes = vec![over, u8::from(self.received), u8::from(self.agreed), u8::from(self.confirmed)];
         for Bucket { begun, held, ended, digest } in &self.buckets {
             bytes.extend([*begun, held.unwrap_or(0), u8::from(*ended), u8::from(digest.is_some())]);
             bytes.extend(digest.unwrap_or_default());

@@ -1,5 +1,6 @@
 //! What happens to those who wait with a bucket.
 
+use super::super::state::folder_of;
 use super::*;
 use tacit_store::sealed::FileKey;
 
@@ -68,7 +69,7 @@ fn a_plan_is_given_out_once_both_have_it_and_its_tasks_do_not_run_under_another(
     let folder = tempfile::tempdir().unwrap();
     let job = job(folder.path(), false);
     assert!(job.settled(&mut || false).0.is_err());
-    job.inner().agreed = true;
+    job.inner().state.agreed = true;
     assert!(matches!(job.settled(&mut || false).0, Ok(Reply::Plan { name: RUN, .. })));
     let Ok(task) = job.offer(&RUN, 0, &[3; 32]).unwrap() else { panic!("it has ended") };
     let mut inner = job.inner();
@@ -76,6 +77,129 @@ fn a_plan_is_given_out_once_both_have_it_and_its_tasks_do_not_run_under_another(
     job.happened(&mut inner, Event::Begin(0, 1)).unwrap();
     drop(inner);
     assert!(job.turn(&RUN, (0, task), Instant::now(), GRACE).is_err());
+}
+
+/// What the second gateway does over one session until a plan is settled, and with `pause` before the coins.
+fn peer_settles(channel: &mut Channel, pause: impl FnOnce()) -> Result<Plan> {
+    meeting::meet(channel, Standing::Fresh)?;
+    channel.send(&[1])?;
+    channel.flush()?;
+    channel.recv(&mut [0])?;
+    let own = meeting::announce(channel, 10)?;
+    let buckets = meeting::agree(channel, 2)?;
+    pause();
+    let plan = meeting::toss(channel, &mut Prg::from_os(), [10, own], buckets)?;
+    meeting::together(channel, SETTLED)?;
+    channel.send(&vec![0; 3 * plan.buckets as usize])?;
+    channel.flush()?;
+    let mut theirs = vec![0; 3 * plan.buckets as usize];
+    channel.recv(&mut theirs)?;
+    Ok(plan)
+}
+
+/// A second gateway stops before the coins of a session, settles over another one, and then goes on with the first: what
+/// has begun under the plan stays as it is.
+#[test]
+fn a_session_that_another_has_replaced_settles_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = Arc::new(FileKey::from_bytes(&[1; 32]).unwrap());
+    let state = State::new(folder.path(), "job", job(folder.path(), true).terms(), key.clone());
+    let job = Job::new(state, true, 16, Arc::default(), Arc::new(|_: &str| {}));
+    let ((mut ours, mut theirs), (go, wait)) = (tacit_net::memory::pair(), std::sync::mpsc::channel::<()>());
+    std::thread::scope(|scope| {
+        let job = &job;
+        let stale = scope.spawn(move || {
+            job.inner().epoch = 1;
+            job.meet(&mut ours, 1)
+        });
+        let late = scope.spawn(move || {
+            let settled = peer_settles(&mut theirs, || wait.recv().unwrap());
+            drop(theirs);
+            settled.is_ok()
+        });
+        // It has come as far as the coins, which are counted before they are tossed.
+        while !folder_of(folder.path(), "job").join("tosses").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        job.inner().epoch = 2;
+        let (mut ours, mut theirs) = tacit_net::memory::pair();
+        let peer = scope.spawn(move || peer_settles(&mut theirs, || ()).unwrap());
+        job.meet(&mut ours, 2).unwrap();
+        let plan = peer.join().unwrap();
+        let begun = {
+            let mut inner = job.inner();
+            assert!(inner.state.agreed && inner.state.plan.as_ref().unwrap().name == plan.name);
+            inner.state.buckets[0] = Bucket { begun: 2, digest: Some([3; 32]), ..Bucket::default() };
+            inner.state.save().unwrap();
+            inner.state.buckets.len()
+        };
+        go.send(()).unwrap();
+        assert!(stale.join().unwrap().unwrap_err().is_lost_link());
+        assert!(!late.join().unwrap(), "the first session has settled a plan");
+        let kept = |state: &State| (state.plan.as_ref().unwrap().name, state.buckets[0].begun, state.agreed);
+        assert_eq!(kept(&job.inner().state), (plan.name, 2, true));
+        job.inner().state.close();
+        let state = State::load(&folder_of(folder.path(), "job"), key.clone()).unwrap().unwrap();
+        assert_eq!((kept(&state), state.buckets.len()), ((plan.name, 2, true), begun));
+    });
+}
+
+/// Nor does a plan take the place of one under which anything was begun, whoever asks for it.
+#[test]
+fn a_job_that_has_begun_gets_no_other_plan() {
+    let other = || Plan { name: [8; 32], key: [2; 32], own: 10, peer: 10, buckets: 2 };
+    let folder = tempfile::tempdir().unwrap();
+    let job = job(folder.path(), true);
+    let mut inner = job.inner();
+    inner.state.settle(other()).unwrap();
+    let refused = |state: &mut State, change: fn(&mut State)| {
+        change(state);
+        assert!(state.settle(other()).is_err());
+    };
+    refused(&mut inner.state, |state| state.buckets[1].begun = 1);
+    refused(&mut inner.state, |state| (state.buckets[1].begun, state.over) = (0, Some(End::Attempts)));
+    refused(&mut inner.state, |state| (state.over, state.confirmed) = (None, true));
+    inner.state.confirmed = false;
+    inner.state.settle(other()).unwrap();
+}
+
+/// Events on the way while another session takes the place of theirs are of another time.
+#[test]
+fn what_comes_late_over_a_session_that_was_replaced_is_not_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = job(folder.path(), true);
+    let (mut ours, mut theirs) = tacit_net::memory::pair();
+    std::thread::scope(|scope| {
+        job.inner().epoch = 1;
+        let job = &job;
+        let turns = scope.spawn(move || job.in_turns(&mut ours, 1));
+        exchange(&mut theirs, &[]).unwrap();
+        {
+            let mut inner = job.inner();
+            inner.epoch = 2;
+            inner.state.buckets[0] = Bucket { begun: 2, held: Some(2), ended: true, ..Bucket::default() };
+        }
+        // In order, it would be a peer that does not keep to the job.
+        let _ = exchange(&mut theirs, &[Event::Failed(0, 1), Event::Offer(1)]);
+        assert!(turns.join().unwrap().is_ok());
+        let inner = job.inner();
+        assert!(inner.state.over.is_none() && inner.peer_offers.is_empty());
+    });
+}
+
+/// Whoever asks is told whose fault it is.
+#[test]
+fn a_full_disk_is_no_fault_of_the_peer() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = job(folder.path(), true);
+    let full = Error::file(folder.path(), "cannot be written", std::io::ErrorKind::StorageFull.into());
+    job.inner().stuck = Some(Refusal::of(&full));
+    let said = job.settled(&mut || true).0.err().unwrap();
+    assert_eq!((said.blame(), said.to_string()), (Blame::Input, full.to_string()));
+    // Who asks again does not hear of it once more.
+    job.reopen(&job.terms()).unwrap();
+    job.inner().state.agreed = true;
+    assert!(matches!(job.settled(&mut || true).0, Ok(Reply::Plan { .. })));
 }
 
 /// The coins for a plan are tossed three times at most, whatever gateway goes on with the job.
