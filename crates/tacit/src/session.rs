@@ -354,6 +354,19 @@ impl Session {
         })
     }
 
+    /// Makes the correlations of `job`, or its 1-out-of-p transfers, and hands them to `sink`.
+    pub fn run_vole(
+        &self,
+        job: &job::vole::Job,
+        sink: &mut dyn job::vole::Sink,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<()>> {
+        job.check()?;
+        self.allow_level(job.security)?;
+        let base = self.base()?;
+        self.timed(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, sink, observer))
+    }
+
     /// Makes our half of the pool, sealed with `key`, and writes it to `out`: an empty file that the caller
     /// gives its name only after success.
     pub fn make_pool(

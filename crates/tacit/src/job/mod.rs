@@ -21,6 +21,7 @@ pub mod ot;
 pub mod pool;
 pub mod psi;
 pub mod tags;
+pub mod vole;
 
 use crate::{Error, Result};
 use std::sync::{Mutex, PoisonError};

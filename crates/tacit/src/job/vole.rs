@@ -1,0 +1,466 @@
+//! Vector oblivious linear evaluation, w = v + u·Δ over a field, and random 1-out-of-p oblivious transfers, which
+//! are made of it.
+
+use super::{Course, Observer, Phase};
+use crate::{Error, Result};
+use tacit_crypto::field::{F61, F128, Field as Prime};
+use tacit_crypto::{Block, Buffer, Prg};
+use tacit_net::{Agreement, Channel};
+use tacit_ot::one_of_many::{OneOfManyReceiver, OneOfManySender};
+use tacit_ot::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
+use tacit_ot::vole::{Gf128Receiver, Gf128Sender, SilentVoleReceiver, SilentVoleSender};
+use tacit_ot::{BaseOt, Security, VoleReceiver, VoleSender};
+pub use tacit_store::pool::Role;
+use zeroize::Zeroizing;
+
+/// The field that u, and so everything, is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Field {
+    /// GF(2^128): u, v, w and Δ.
+    Gf128,
+    /// u in GF(4), GF(16) or GF(256), of so many bits; v, w and Δ in GF(2^128).
+    Sub(u8),
+    /// The integers modulo 2^61 − 1.
+    P61,
+    /// The integers modulo 2^128 − 159.
+    P128,
+}
+
+const FIELDS: [(&str, &str, Field); 6] = [
+    ("gf128", "GF(2^128)", Field::Gf128),
+    ("gf4", "GF(4)", Field::Sub(2)),
+    ("gf16", "GF(16)", Field::Sub(4)),
+    ("gf256", "GF(256)", Field::Sub(8)),
+    ("p61", F61::NAME, Field::P61),
+    ("p128", F128::NAME, Field::P128),
+];
+
+impl Field {
+    /// The field that is called `gf128`, `gf4`, `gf16`, `gf256`, `p61` or `p128`.
+    pub fn named(name: &str) -> Option<Self> {
+        FIELDS.iter().find(|(known, ..)| *known == name).map(|(.., field)| *field)
+    }
+
+    /// The names that [`named`](Self::named) takes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FIELDS.iter().map(|(name, ..)| *name)
+    }
+
+    /// Its name in mathematics.
+    pub fn name(self) -> &'static str {
+        FIELDS.iter().find(|(.., field)| *field == self).map_or("", |(_, name, _)| *name)
+    }
+
+    /// Whether a page proves it against a peer that may do anything.
+    fn is_proved(self) -> bool {
+        !matches!(self, Field::P61 | Field::P128)
+    }
+}
+
+/// u of some correlations. Elements of a subfield are bytes of their coordinates, numbers modulo a prime blocks.
+pub enum Inputs<'a> {
+    /// Of [`Field::Sub`], and choices of 1-out-of-p OT.
+    Bytes(&'a [u8]),
+    /// Of the other fields.
+    Blocks(&'a [Block]),
+}
+
+/// Takes what a run makes, piece by piece and in order. All of it is secret.
+pub trait Sink {
+    /// Δ, once, and v of the next correlations; of 1-out-of-p OT the p messages of each.
+    fn sent(&mut self, delta: Option<Block>, v: &[Block]) -> Result<()>;
+    /// u and w of the next correlations; of 1-out-of-p OT the choices and their messages.
+    fn received(&mut self, u: Inputs<'_>, w: &[Block]) -> Result<()>;
+}
+
+/// Correlations that both parties agreed on, and this side's part in them.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Which side this is: the sender has Δ and v, the receiver u and w.
+    pub role: Role,
+    /// What of.
+    pub kind: Kind,
+    /// How many.
+    pub count: u64,
+    /// Against which peer.
+    pub security: Security,
+}
+
+/// What a run makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// VOLE over a field.
+    Vole(Field),
+    /// Random OTs of so many messages each: 2, 4, 16 or 256.
+    OneOf(usize),
+}
+
+const PHASES: [Phase; 2] = [("setting up", "", 0.05), ("VOLE", "correlation", 0.95)];
+/// Correlations of one piece.
+const PIECE: usize = 7 << 17;
+
+impl Job {
+    /// An error if this is not made.
+    pub fn check(&self) -> Result<()> {
+        match self.kind {
+            Kind::Vole(field) if self.security == Security::Malicious && !field.is_proved() => {
+                let what = format!(
+                    "over {} it holds against a peer that keeps to the protocol alone; say semi-honest on both sides",
+                    field.name()
+                );
+                Err(Error::Parameter { name: "security", what })
+            }
+            Kind::OneOf(p) if ![2, 4, 16, 256].contains(&p) => {
+                Err(Error::Parameter { name: "of", what: "2, 4, 16 or 256 messages".into() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What both parties must agree on before they start.
+    pub fn agreement(&self, base: &dyn BaseOt) -> Agreement {
+        let (ours, theirs) = match self.role {
+            Role::Sender => ("sender", "receiver"),
+            Role::Receiver => ("receiver", "sender"),
+        };
+        let agreement = match self.kind {
+            Kind::Vole(field) => Agreement::new("vole", ours, theirs).with("field", field.name()),
+            Kind::OneOf(p) => Agreement::new("ot of several", ours, theirs).with("of", p),
+        };
+        agreement.with("base-ot", base.name()).with("count", self.count)
+    }
+
+    /// Bytes that a party holds at most, beside what its sink keeps.
+    pub fn memory(&self) -> u64 {
+        let piece = self.piece() as u64;
+        let each = match self.kind {
+            Kind::OneOf(p) => 16 * (p as u64 + 2),
+            Kind::Vole(_) => 64,
+        };
+        // The largest run of each has some hundred bytes for each of its correlations.
+        (32 << 20) + piece * each + (self.count.min(1 << 24)) * 128
+    }
+
+    fn piece(&self) -> usize {
+        match self.kind {
+            Kind::OneOf(p) => PIECE.div_ceil(p),
+            Kind::Vole(_) => PIECE,
+        }
+    }
+
+    /// What the other side learned of us.
+    pub fn has_learned(&self) -> String {
+        let what = match (self.kind, self.role) {
+            (Kind::Vole(_), Role::Sender) => {
+                "how many correlations were made, and nothing of Δ and v but w = v + u·Δ"
+            }
+            (Kind::Vole(_), Role::Receiver) => "how many correlations were made, and nothing of u and w",
+            (Kind::OneOf(_), Role::Sender) => {
+                "how many OTs were made, and nothing of your messages but one of each"
+            }
+            (Kind::OneOf(_), Role::Receiver) => "how many OTs were made, and nothing of your choices",
+        };
+        super::learned(self.security, what)
+    }
+
+    /// Runs this side over the first of `channels`, base OTs included, and hands what it makes to `sink`.
+    pub fn run(
+        &self,
+        channels: &mut [Channel],
+        base: &(dyn BaseOt + Send + Sync),
+        sink: &mut dyn Sink,
+        observer: &dyn Observer,
+    ) -> Result<()> {
+        self.check()?;
+        let course = Course::begin(&PHASES, channels, 0, observer);
+        course.at(0, 0, 0);
+        let channel = super::first(channels)?;
+        let mut advance = |done| course.at(1, done, self.count);
+        match (self.kind, self.role) {
+            (Kind::OneOf(p), Role::Sender) => self.send_of(p, channel, base, sink, &mut advance),
+            (Kind::OneOf(p), Role::Receiver) => self.receive_of(p, channel, base, sink, &mut advance),
+            (Kind::Vole(field), Role::Sender) => self.send(field, channel, base, sink, &mut advance),
+            (Kind::Vole(field), Role::Receiver) => self.receive(field, channel, base, sink, &mut advance),
+        }
+    }
+
+    /// Calls `make` with the size of each piece.
+    fn pieces(&self, advance: &mut dyn FnMut(u64), mut make: impl FnMut(usize) -> Result<()>) -> Result<()> {
+        let mut done = 0;
+        while done < self.count {
+            let size = (self.count - done).min(self.piece() as u64);
+            make(size as usize)?;
+            done += size;
+            advance(done);
+        }
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        field: Field,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        sink: &mut dyn Sink,
+        advance: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let mut prg = Prg::from_os();
+        match field {
+            Field::Gf128 => {
+                let mut vole = Gf128Sender::setup(channel, base, &mut prg, self.security)?;
+                self.send_blocks(&mut vole, channel, sink, advance)
+            }
+            Field::Sub(degree) => {
+                let mut vole =
+                    SubfieldSender::setup(channel, base, &mut prg, subfield(degree)?, self.security)?;
+                self.send_blocks(&mut vole, channel, sink, advance)
+            }
+            Field::P61 => self.send_prime::<F61>(channel, base, sink, advance),
+            Field::P128 => self.send_prime::<F128>(channel, base, sink, advance),
+        }
+    }
+
+    fn send_blocks(
+        &self,
+        vole: &mut dyn VoleSender<Block>,
+        channel: &mut Channel,
+        sink: &mut dyn Sink,
+        advance: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let mut v = Buffer::zeros(self.room());
+        sink.sent(Some(vole.delta()), &[])?;
+        self.pieces(advance, |size| {
+            vole.extend(channel, &mut v[..size])?;
+            sink.sent(None, &v[..size])
+        })
+    }
+
+    fn send_prime<F: Prime>(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        sink: &mut dyn Sink,
+        advance: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let mut prg = Prg::from_os();
+        let delta = F::from_block(prg.block());
+        let mut vole = SilentVoleSender::<F>::setup(channel, base, &mut prg, delta, self.security)?;
+        let mut v = Zeroizing::new(vec![F::ZERO; self.room()]);
+        let mut blocks = Buffer::zeros(self.room());
+        sink.sent(Some(delta.to_block()), &[])?;
+        self.pieces(advance, |size| {
+            vole.extend(channel, &mut v[..size])?;
+            to_blocks(&v[..size], &mut blocks);
+            sink.sent(None, &blocks[..size])
+        })
+    }
+
+    fn receive(
+        &self,
+        field: Field,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        sink: &mut dyn Sink,
+        advance: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let (mut prg, room) = (Prg::from_os(), self.room());
+        match field {
+            Field::Gf128 => {
+                let mut vole = Gf128Receiver::setup(channel, base, &mut prg, self.security)?;
+                let (mut u, mut w) = (Buffer::zeros(room), Buffer::zeros(room));
+                self.pieces(advance, |size| {
+                    vole.extend(channel, &mut u[..size], &mut w[..size])?;
+                    sink.received(Inputs::Blocks(&u[..size]), &w[..size])
+                })
+            }
+            Field::Sub(degree) => {
+                let mut vole =
+                    SubfieldReceiver::setup(channel, base, &mut prg, subfield(degree)?, self.security)?;
+                let (mut u, mut w) = (Zeroizing::new(vec![0; room]), Buffer::zeros(room));
+                self.pieces(advance, |size| {
+                    vole.extend(channel, &mut u[..size], &mut w[..size])?;
+                    sink.received(Inputs::Bytes(&u[..size]), &w[..size])
+                })
+            }
+            Field::P61 => self.receive_prime::<F61>(channel, base, sink, advance),
+            Field::P128 => self.receive_prime::<F128>(channel, base, sink, advance),
+        }
+    }
+
+    fn receive_prime<F: Prime>(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        sink: &mut dyn Sink,
+        advance: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let (mut prg, room) = (Prg::from_os(), self.room());
+        let mut vole = SilentVoleReceiver::<F>::setup(channel, base, &mut prg, self.security)?;
+        let [mut u, mut w] = [(); 2].map(|()| Zeroizing::new(vec![F::ZERO; room]));
+        let [mut ours, mut theirs] = [(); 2].map(|()| Buffer::zeros(room));
+        self.pieces(advance, |size| {
+            vole.extend(channel, &mut u[..size], &mut w[..size])?;
+            to_blocks(&u[..size], &mut ours);
+            to_blocks(&w[..size], &mut theirs);
+            sink.received(Inputs::Blocks(&ours[..size]), &theirs[..size])
+        })
+    }
+
+    fn send_of(
+        &self,
+        p: usize,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        sink: &mut dyn Sink,
+        advance: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let mut ot = OneOfManySender::setup(channel, base, &mut Prg::from_os(), p, self.security)?;
+        let mut messages = Buffer::zeros(self.room() * p);
+        self.pieces(advance, |size| {
+            ot.send(channel, &mut messages[..size * p])?;
+            sink.sent(None, &messages[..size * p])
+        })
+    }
+
+    fn receive_of(
+        &self,
+        p: usize,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        sink: &mut dyn Sink,
+        advance: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let mut ot = OneOfManyReceiver::setup(channel, base, &mut Prg::from_os(), p, self.security)?;
+        let mut messages = Buffer::zeros(self.room());
+        self.pieces(advance, |size| {
+            let choices = ot.receive(channel, &mut messages[..size])?;
+            sink.received(Inputs::Bytes(&choices), &messages[..size])
+        })
+    }
+
+    /// Elements of the largest piece.
+    fn room(&self) -> usize {
+        self.count.min(self.piece() as u64) as usize
+    }
+}
+
+fn subfield(degree: u8) -> Result<Subfield> {
+    Subfield::new(degree.into()).ok_or_else(|| Error::Usage("u has 2, 4 or 8 bits".into()))
+}
+
+fn to_blocks<F: Prime>(elements: &[F], out: &mut [Block]) {
+    out.iter_mut().zip(elements).for_each(|(block, element)| *block = element.to_block());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_crypto::gf128;
+    use tacit_net::memory;
+    use tacit_ot::base;
+
+    #[derive(Default)]
+    struct Kept {
+        delta: Option<Block>,
+        v: Vec<Block>,
+        bytes: Vec<u8>,
+        u: Vec<Block>,
+        w: Vec<Block>,
+    }
+
+    impl Sink for Kept {
+        fn sent(&mut self, delta: Option<Block>, v: &[Block]) -> Result<()> {
+            self.delta = self.delta.or(delta);
+            self.v.extend_from_slice(v);
+            Ok(())
+        }
+
+        fn received(&mut self, u: Inputs<'_>, w: &[Block]) -> Result<()> {
+            match u {
+                Inputs::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
+                Inputs::Blocks(blocks) => self.u.extend_from_slice(blocks),
+            }
+            self.w.extend_from_slice(w);
+            Ok(())
+        }
+    }
+
+    fn ran(kind: Kind, count: u64, security: Security) -> (Kept, Kept) {
+        let side = |role| {
+            move |channel: &mut Channel| {
+                let mut kept = Kept::default();
+                let job = Job { role, kind, count, security };
+                job.run(std::slice::from_mut(channel), &*base::default(), &mut kept, &()).unwrap();
+                kept
+            }
+        };
+        memory::run(side(Role::Sender), side(Role::Receiver))
+    }
+
+    fn holds<F: Prime>(a: &Kept, b: &Kept) -> bool {
+        let delta = F::from_block(a.delta.unwrap());
+        a.v.iter()
+            .zip(&b.u)
+            .zip(&b.w)
+            .all(|((v, u), w)| F::from_block(*w) == F::from_block(*v) + F::from_block(*u) * delta)
+    }
+
+    #[test]
+    fn correlations_over_every_field() {
+        for name in Field::names() {
+            let field = Field::named(name).unwrap();
+            let levels: &[Security] = if field.is_proved() {
+                &[Security::Malicious, Security::SemiHonest]
+            } else {
+                &[Security::SemiHonest]
+            };
+            for security in levels {
+                let (a, b) = ran(Kind::Vole(field), 3001, *security);
+                assert_eq!((a.v.len(), b.w.len()), (3001, 3001), "{name}");
+                let delta = a.delta.unwrap();
+                let fits = match field {
+                    Field::Gf128 => {
+                        let each = a.v.iter().zip(&b.u).zip(&b.w);
+                        each.fold(true, |all, ((v, u), w)| all & (*w == *v ^ gf128::mul(*u, delta)))
+                    }
+                    Field::Sub(degree) => {
+                        let sub = Subfield::new(degree.into()).unwrap();
+                        assert!(b.bytes.iter().all(|u| u32::from(*u) < 1 << degree));
+                        let each = a.v.iter().zip(&b.bytes).zip(&b.w);
+                        each.fold(true, |all, ((v, u), w)| {
+                            all & (*w == *v ^ gf128::mul(sub.embed(*u), delta))
+                        })
+                    }
+                    Field::P61 => holds::<F61>(&a, &b),
+                    Field::P128 => holds::<F128>(&a, &b),
+                };
+                assert!(fits, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_of_several_messages_is_received() {
+        for p in [2, 4, 16, 256] {
+            let (a, b) = ran(Kind::OneOf(p), 1000, Security::Malicious);
+            assert_eq!((a.v.len(), b.w.len(), a.delta), (1000 * p, 1000, None));
+            for ((messages, choice), message) in a.v.chunks(p).zip(&b.bytes).zip(&b.w) {
+                assert_eq!(messages[usize::from(*choice)], *message);
+                assert_eq!(messages.iter().filter(|other| *other == message).count(), 1, "{p}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_proved_is_refused() {
+        let job = |kind, security| Job { role: Role::Sender, kind, count: 1, security };
+        for field in [Field::P61, Field::P128] {
+            assert!(job(Kind::Vole(field), Security::Malicious).check().is_err());
+            assert!(job(Kind::Vole(field), Security::SemiHonest).check().is_ok());
+        }
+        for p in [0, 1, 3, 8, 512] {
+            assert!(job(Kind::OneOf(p), Security::Malicious).check().is_err());
+        }
+        assert!(Field::named("gf2").is_none());
+    }
+}
