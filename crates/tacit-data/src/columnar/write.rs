@@ -5,7 +5,7 @@ use super::dictionaries::cells;
 use super::plain::{unwritable, whole_days, without_text};
 use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
 use super::views::compact;
-use super::words::words;
+use super::words::unwritten;
 use crate::excel::Workbook;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::unfit::Unfit;
@@ -196,7 +196,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         schema: &SchemaRef,
         origin: &Origin,
     ) -> Result<Self> {
-        let failed = |error: &dyn std::fmt::Display| unwritable(target, &words(&error.to_string()));
+        let failed = |error: &String| unwritable(target, &unwritten(error));
         if let Some((at, kind)) = lacks(format, schema, origin.parquet.is_some()) {
             let (path, format) = (target.to_owned(), format.name());
             return Err(Error::NoType { path, format, number: at + 1, kind });
@@ -321,11 +321,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                 &"an Arrow file has one dictionary a column; name the output .parquet",
             );
         }
-        // The disk's own words show no cell.
-        match error.contains("os error") {
-            true => unwritable(self.target, &error),
-            false => unwritable(self.target, &words(&error)),
-        }
+        unwritable(self.target, &unwritten(&error))
     }
 
     /// Ends the file.
