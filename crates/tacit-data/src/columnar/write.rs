@@ -21,7 +21,9 @@ use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::{ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{
+    ColumnDescPtr, ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr,
+};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -163,6 +165,17 @@ fn lack(format: Format, data: &DataType, from_parquet: bool) -> Option<&'static 
 
 /// What is done to a column's cells before they are written.
 #[derive(Clone, PartialEq)]
+struct Fixes {
+    /// The type that they get first, which holds the same.
+    first: Option<DataType>,
+    then: Fix,
+}
+
+impl Fixes {
+    const NONE: Self = Fixes { first: None, then: Fix::Nothing };
+}
+
+#[derive(Clone, PartialEq)]
 enum Fix {
     Nothing,
     /// They get this type, and a cell that it cannot hold is refused.
@@ -175,7 +188,7 @@ enum Fix {
 pub(crate) struct Writer<'a, W: Write + Send> {
     target: &'a Path,
     schema: SchemaRef,
-    fixes: Vec<Fix>,
+    fixes: Vec<Fixes>,
     unfit: Unfit,
     written: u64,
     form: Form<'a, W>,
@@ -205,13 +218,13 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         if format == Format::Excel {
             let form =
                 Form::Excel(Box::new(Workbook::new(target, schema, output, origin.is_trial, unfit.clone())?));
-            let fixes = vec![Fix::Nothing; schema.fields().len()];
+            let fixes = vec![Fixes::NONE; schema.fields().len()];
             return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
         }
         if format != Format::Parquet {
             let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
             let form = Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?));
-            let fixes = vec![Fix::Nothing; schema.fields().len()];
+            let fixes = vec![Fixes::NONE; schema.fields().len()];
             return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
         }
         let Layout { schema: fixed, stored, fixes } =
@@ -225,7 +238,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
 
     /// Appends these rows.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let fixed = match self.fixes.iter().all(|fix| *fix == Fix::Nothing) {
+        let fixed = match self.fixes.iter().all(|fixes| *fixes == Fixes::NONE) {
             true => None,
             false => Some(self.fixed(batch)?),
         };
@@ -257,7 +270,9 @@ impl<'a, W: Write + Send> Writer<'a, W> {
     }
 
     fn fixed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let fix = |(at, (column, fix)): (usize, (&ArrayRef, &Fix))| {
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        let cast = |column: &ArrayRef, to: &DataType| arrow_cast::cast_with_options(column, to, &options);
+        let fix = |(at, (column, fixes)): (usize, (&ArrayRef, &Fixes))| {
             let unfit = |row: usize, what: &str| Error::Unfit {
                 path: self.target.to_owned(),
                 place: Place::Row(self.written + row as u64 + 1),
@@ -267,13 +282,14 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             // A column that is never null stays so.
             let unfits =
                 if self.schema.field(at).is_nullable() { self.unfit.clone() } else { Unfit::default() };
-            match fix {
+            let first = match &fixes.first {
+                Some(to) => Some(guarded(|| cast(column, to)).map_err(|error| self.failed(&error))?),
+                None => None,
+            };
+            let column = first.as_ref().unwrap_or(column);
+            match &fixes.then {
                 Fix::Nothing => Ok(column.clone()),
                 Fix::Cast(to) => {
-                    let options = CastOptions { safe: false, ..CastOptions::default() };
-                    let cast = |column: &ArrayRef, to: &DataType| {
-                        arrow_cast::cast_with_options(column, to, &options)
-                    };
                     // A dictionary may have values that no row has.
                     let (plain, wanted) = match (column.data_type(), to) {
                         (DataType::Dictionary(_, plain), DataType::Dictionary(_, to)) => (&**plain, &**to),
@@ -344,7 +360,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
 struct Layout {
     schema: SchemaRef,
     stored: SchemaDescriptor,
-    fixes: Vec<Fix>,
+    fixes: Vec<Fixes>,
 }
 
 impl Layout {
@@ -353,13 +369,19 @@ impl Layout {
         let root = origin.parquet.as_ref().map(|stored| stored.root_schema());
         let (mut fields, mut stored, mut fixes) = (Vec::new(), Vec::new(), Vec::new());
         for (at, field) in schema.fields().iter().enumerate() {
+            let plain = storable(field.data_type());
+            let first = (plain != *field.data_type()).then_some(plain);
+            let field = &match &first {
+                Some(plain) => Arc::new(Field::clone(field).with_data_type(plain.clone())),
+                None => field.clone(),
+            };
             let made = converted(field)?;
             let known = root.and_then(|root| root.get_fields().get(at));
             if let Some(known) = known.filter(|known| fits(known, &made, field.data_type())) {
                 let days = field.data_type() == &DataType::Date64
                     && known.is_primitive()
                     && known.get_physical_type() == Physical::INT32;
-                fixes.push(if days { Fix::WholeDays } else { Fix::Nothing });
+                fixes.push(Fixes { first, then: if days { Fix::WholeDays } else { Fix::Nothing } });
                 fields.push(field.clone());
                 stored.push(known.clone());
                 continue;
@@ -389,7 +411,7 @@ impl Layout {
             };
             stored.push(annotated(&field)?);
             fields.push(field);
-            fixes.push(fix);
+            fixes.push(Fixes { first, then: fix });
         }
         let name = root.map_or("arrow_schema", |root| root.name());
         let root = Type::group_type_builder(name).with_fields(stored).build()?;
@@ -400,6 +422,30 @@ impl Layout {
 
 fn cast(field: &Field, to: DataType) -> (Arc<Field>, Fix) {
     (Arc::new(field.clone().with_data_type(to.clone())), Fix::Cast(to))
+}
+
+/// The type with other dictionaries, or none, in place of those that the library does not write or read, or that
+/// others read as bare integers.
+fn storable(data: &DataType) -> DataType {
+    // Decimals of more digits are bytes.
+    const DIGITS_OF_INTEGERS: u8 = 18;
+    let (key, values) = match within(data, &mut storable) {
+        DataType::Dictionary(key, values) => (key, *values),
+        other => return other,
+    };
+    let values = match values {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::Boolean | DataType::Null | DataType::Float16 | DataType::Duration(_) => return values,
+        DataType::FixedSizeBinary(_) | DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
+            return values;
+        }
+        DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _) if digits > DIGITS_OF_INTEGERS => {
+            return values;
+        }
+        other => other,
+    };
+    DataType::Dictionary(key, Box::new(values))
 }
 
 /// The type with what other readers know in place of seconds, and of dates in milliseconds, within it.
@@ -469,21 +515,19 @@ fn fits(known: &TypePtr, made: &TypePtr, data: &DataType) -> bool {
         root.ok().map(|root| SchemaDescriptor::new(Arc::new(root)))
     };
     let (Some(known), Some(made)) = (leaves(known), leaves(made)) else { return false };
-    let same =
-        |(known, made): (&parquet::schema::types::ColumnDescPtr, &parquet::schema::types::ColumnDescPtr)| {
-            let (stored, wanted) = (known.physical_type(), made.physical_type());
-            let length =
-                stored != Physical::FIXED_LEN_BYTE_ARRAY || known.type_length() == made.type_length();
-            let whole = matches!(stored, Physical::INT32 | Physical::INT64);
-            let is_wide = matches!(data, DataType::Decimal128(..) | DataType::Decimal256(..));
-            known.max_def_level() == made.max_def_level()
-                && known.max_rep_level() == made.max_rep_level()
-                && !matches!(known.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
-                && (stored == wanted && length
-                    || whole && is_wide
-                    || is_of_least_bytes(known) && known.type_precision() == made.type_precision()
-                    || stored == Physical::INT32 && data == &DataType::Date64)
-        };
+    let same = |(known, made): (&ColumnDescPtr, &ColumnDescPtr)| {
+        let (stored, wanted) = (known.physical_type(), made.physical_type());
+        let length = stored != Physical::FIXED_LEN_BYTE_ARRAY || known.type_length() == made.type_length();
+        let whole = matches!(stored, Physical::INT32 | Physical::INT64);
+        let is_wide = matches!(data, DataType::Decimal128(..) | DataType::Decimal256(..));
+        known.max_def_level() == made.max_def_level()
+            && known.max_rep_level() == made.max_rep_level()
+            && !matches!(known.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
+            && (stored == wanted && length
+                || whole && is_wide
+                || is_of_least_bytes(known) && known.type_precision() == made.type_precision()
+                || stored == Physical::INT32 && data == &DataType::Date64)
+    };
     known.num_columns() == made.num_columns() && known.columns().iter().zip(made.columns()).all(same)
 }
 
