@@ -9,7 +9,7 @@ use super::words::unwritten;
 use crate::excel::Workbook;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::unfit::Unfit;
-use crate::within::within;
+use crate::within::{parts, within};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -20,7 +20,7 @@ use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::{
     ColumnDescPtr, ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr,
 };
@@ -31,6 +31,10 @@ use tacit_crypto::fence::fenced;
 
 /// Bytes of memory that a row group of Parquet takes before it is written, about.
 const MOST_OF_GROUP: usize = 1 << 28;
+
+/// Bytes of a column's dictionary in a row group. The library's own limit is less than one long value may have, and
+/// behind it every row has its value for itself.
+const MOST_OF_DICTIONARY: usize = 1 << 27;
 
 /// What an output takes from its source: compression, and of Parquet the types and the file's own metadata.
 #[derive(Clone)]
@@ -56,7 +60,8 @@ impl Origin {
         Origin { is_trial: true, unfit: self.unfit.trial(), ..self.clone() }
     }
 
-    fn properties(&self, schema: &Schema) -> WriterProperties {
+    /// For a file of these columns, which are stored so.
+    fn properties(&self, schema: &Schema, fixed: &Schema, stored: &SchemaDescriptor) -> WriterProperties {
         let compression = match self.compression {
             known @ (Compression::UNCOMPRESSED
             | Compression::SNAPPY
@@ -83,7 +88,13 @@ impl Origin {
             true => {
                 builder.set_dictionary_enabled(false).set_statistics_enabled(EnabledStatistics::None).build()
             }
-            false => builder.set_compression(compression).build(),
+            false => {
+                let columns = stored.columns().iter().zip(shared(fixed)).filter(|(_, shared)| *shared);
+                let larger = |builder: WriterPropertiesBuilder, (column, _): (&ColumnDescPtr, bool)| {
+                    builder.set_column_dictionary_page_size_limit(column.path().clone(), MOST_OF_DICTIONARY)
+                };
+                columns.fold(builder.set_compression(compression), larger).build()
+            }
         }
     }
 }
@@ -229,8 +240,8 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         }
         let Layout { schema: fixed, stored, fixes } =
             guarded(|| Layout::of(schema, origin)).map_err(|e| failed(&e))?;
-        let options =
-            ArrowWriterOptions::new().with_properties(origin.properties(schema)).with_parquet_schema(stored);
+        let properties = origin.properties(schema, &fixed, &stored);
+        let options = ArrowWriterOptions::new().with_properties(properties).with_parquet_schema(stored);
         let writer = guarded(|| ArrowWriter::try_new_with_options(output, fixed.clone(), options));
         let form = Form::Parquet(Box::new(writer.map_err(|error| failed(&error))?));
         Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, form })
@@ -462,6 +473,21 @@ fn known_elsewhere(data: &DataType) -> DataType {
 
 fn is_cast(one: &DataType, other: &DataType) -> bool {
     arrow_cast::can_cast_types(one, other) && arrow_cast::can_cast_types(other, one)
+}
+
+/// Of each column of leaves whether its rows share values.
+fn shared(schema: &Schema) -> Vec<bool> {
+    fn add(data: &DataType, to: &mut Vec<bool>) {
+        match data {
+            DataType::Dictionary(..) => to.push(true),
+            DataType::RunEndEncoded(_, values) => add(values.data_type(), to),
+            nested if nested.is_nested() => parts(nested).into_iter().for_each(|part| add(part, to)),
+            _ => to.push(false),
+        }
+    }
+    let mut shared = Vec::new();
+    schema.fields().iter().for_each(|field| add(field.data_type(), &mut shared));
+    shared
 }
 
 /// A column as the library would store it.
