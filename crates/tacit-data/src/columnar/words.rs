@@ -1,5 +1,6 @@
 //! What is wrong with a file of columns in our own words: a library's may show a cell.
 
+use super::dictionaries::CHANGED;
 use crate::fault::PANICKED;
 
 /// Of data that only those with its keys can read.
@@ -19,6 +20,9 @@ pub(super) fn unwritten(error: &str) -> String {
     // The disk's own words show no cell, and our fence's are put right with the file's name.
     if error.contains("os error") || error.contains(PANICKED) {
         return error.to_owned();
+    }
+    if error.contains(CHANGED) {
+        return CHANGED.to_owned();
     }
     "a part of it that tacit does not write so; name the output otherwise: .arrow, .parquet or .csv"
         .to_owned()

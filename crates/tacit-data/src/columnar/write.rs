@@ -1,7 +1,7 @@
 //! Batches on their way to a file of columns, with all that their source said of them.
 
 use super::Format;
-use super::dictionaries::cells;
+use super::dictionaries::{Dictionaries, cells};
 use super::plain::{unwritable, whole_days, without_text};
 use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
 use super::views::compact;
@@ -24,6 +24,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::{
     ColumnDescPtr, ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr,
 };
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -202,6 +203,8 @@ pub(crate) struct Writer<'a, W: Write + Send> {
     fixes: Vec<Fixes>,
     unfit: Unfit,
     written: u64,
+    /// By its columns what an Arrow file has one of.
+    dictionaries: Arc<BTreeMap<usize, Dictionaries>>,
     form: Form<'a, W>,
 }
 
@@ -225,18 +228,34 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             let (path, format) = (target.to_owned(), format.name());
             return Err(Error::NoType { path, format, number: at + 1, kind });
         }
-        let unfit = origin.unfit.clone();
+        let (unfit, dictionaries) = (origin.unfit.clone(), Arc::default());
         if format == Format::Excel {
             let form =
                 Form::Excel(Box::new(Workbook::new(target, schema, output, origin.is_trial, unfit.clone())?));
             let fixes = vec![Fixes::NONE; schema.fields().len()];
-            return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
+            return Ok(Writer {
+                target,
+                schema: schema.clone(),
+                fixes,
+                unfit,
+                written: 0,
+                dictionaries,
+                form,
+            });
         }
         if format != Format::Parquet {
             let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
             let form = Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?));
             let fixes = vec![Fixes::NONE; schema.fields().len()];
-            return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
+            return Ok(Writer {
+                target,
+                schema: schema.clone(),
+                fixes,
+                unfit,
+                written: 0,
+                dictionaries,
+                form,
+            });
         }
         let Layout { schema: fixed, stored, fixes } =
             guarded(|| Layout::of(schema, origin)).map_err(|e| failed(&e))?;
@@ -244,17 +263,25 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         let options = ArrowWriterOptions::new().with_properties(properties).with_parquet_schema(stored);
         let writer = guarded(|| ArrowWriter::try_new_with_options(output, fixed.clone(), options));
         let form = Form::Parquet(Box::new(writer.map_err(|error| failed(&error))?));
-        Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, form })
+        Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, dictionaries, form })
+    }
+
+    /// The same by these dictionaries, which have all values of the rows to come.
+    pub(super) fn by(self, dictionaries: Arc<BTreeMap<usize, Dictionaries>>) -> Self {
+        Writer { dictionaries, ..self }
     }
 
     /// Appends these rows.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
         let fixed = match self.fixes.iter().all(|fixes| *fixes == Fixes::NONE) {
             true => None,
             false => Some(self.fixed(batch)?),
         };
         let batch = fixed.as_ref().unwrap_or(batch);
-        let form = &mut self.form;
+        let (form, dictionaries) = (&mut self.form, &self.dictionaries);
         if let Form::Excel(workbook) = form {
             let target = self.target;
             return fenced(|| workbook.write(batch))
@@ -271,7 +298,12 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                 }
             }
             Form::ArrowFile(writer) => {
-                let columns = batch.columns().iter().map(compact).collect::<std::result::Result<_, _>>()?;
+                let column = |(at, column): (usize, &ArrayRef)| {
+                    let compact = compact(column)?;
+                    dictionaries.get(&at).map_or(Ok(compact.clone()), |own| own.apply(&compact))
+                };
+                let columns = batch.columns().iter().enumerate().map(column);
+                let columns = columns.collect::<std::result::Result<_, _>>()?;
                 let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 writer.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?)
             }
@@ -341,14 +373,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> Error {
-        let error = error.to_string();
-        if error.contains("Dictionary replacement") {
-            return unwritable(
-                self.target,
-                &"an Arrow file has one dictionary a column; name the output .parquet",
-            );
-        }
-        unwritable(self.target, &unwritten(&error))
+        unwritable(self.target, &unwritten(&error.to_string()))
     }
 
     /// Ends the file.
