@@ -223,7 +223,7 @@ impl Source {
                     let checked = guarded(|| bounds::check_parquet(&mut stored, read.metadata(), again));
                     pages = checked.map_err(own)?;
                 }
-                let stored = stored::describe(&input, &read, options.binary_as_text, &damaged)?;
+                let stored = stored::describe(&input, &read, &pages, options.binary_as_text, &damaged)?;
                 let (compression, metadata) = (stored.compression, stored.metadata);
                 let parquet = Some(stored.parquet);
                 let origin = Origin { compression, parquet, metadata, ..Origin::text() };
