@@ -302,7 +302,7 @@ pub(crate) struct Column {
     /// How many bytes a row takes among many, at most.
     pub width: u64,
     pub is_encrypted: bool,
-    /// By row group and leaf, how many values its dictionary has, if all of its cells are of it.
+    /// By row group and leaf, how many values its dictionary has; the most where not all of its cells are of it.
     pub words: Vec<u64>,
 }
 
@@ -338,20 +338,17 @@ pub(crate) fn check_parquet(
         for (leaf, column) in group.columns().iter().enumerate() {
             let (start, length) = column.byte_range();
             let is_text = column.column_type() == Physical::BYTE_ARRAY;
-            let (mut largest, mut width, mut has_long) = (0, 0u64, false);
-            let (mut words, mut has_others) = (0, false);
-            let mut at = start;
+            let (mut at, mut largest, mut width, mut has_long, mut words) = (start, 0, 0u64, false, 0);
             while let Some(end) = start.checked_add(length).filter(|end| at < *end) {
                 let header = bytes_at(stored, at, PAGE_HEADER.min(end - at))?;
                 let Some(page) = Page::read(&header) else { break };
                 if page.is_dictionary {
-                    words = page.values;
                     has_long |= is_text && page.unpacked > FEW_BYTES as u64;
                 } else if is_text && page.values > 0 {
                     // Rows that cross some pages take no more than their share of the fullest, and two pages.
                     width = width.max(page.unpacked.div_ceil(page.values));
                 }
-                has_others |= !page.is_dictionary && !page.is_numbered;
+                words = page.words(words);
                 largest = largest.max(page.unpacked);
                 let Some(next) = at.checked_add(page.header + page.packed).filter(|next| *next > at) else {
                     break;
@@ -387,7 +384,7 @@ pub(crate) fn check_parquet(
             let root = schema.get_column_root_idx(leaf);
             widths[root] = widths[root].saturating_add(width.saturating_mul(of_row));
             let known = &mut found[root];
-            known.words.push(if has_others { 0 } else { words });
+            known.words.push(words);
             let end = start.saturating_add(length);
             known.is_encrypted |= largest == 0 && length > 0 && is_encrypted(stored, start, end)?;
         }
@@ -436,6 +433,15 @@ impl Page {
         }
         let header = (bytes.len() - compact.0.len()) as u64;
         Some(Page { header, unpacked: sizes[0]?, packed: sizes[1]?, is_dictionary, values, is_numbered })
+    }
+
+    /// How many values a dictionary has that had so many by the pages before.
+    fn words(&self, before: u64) -> u64 {
+        match self.is_dictionary {
+            true => self.values,
+            false if self.is_numbered => before,
+            false => u64::MAX,
+        }
     }
 }
 

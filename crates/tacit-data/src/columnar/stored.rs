@@ -114,7 +114,7 @@ fn is_too_narrow(schema: &Schema, file: &ParquetMetaData, pages: &[Column]) -> b
     schema.fields().iter().for_each(|field| add(field.data_type(), &mut limits));
     let mut words = pages.iter().flat_map(|column| &column.words);
     group.columns().iter().zip(limits).any(|(column, most)| {
-        let words = words.next().filter(|words| **words > 0).copied();
+        let words = words.next().filter(|words| (1..u64::MAX).contains(*words)).copied();
         let cells = u64::try_from(column.num_values()).unwrap_or(u64::MAX);
         most.is_some_and(|most| words.unwrap_or(cells) > most)
     })
