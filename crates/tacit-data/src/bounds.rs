@@ -302,6 +302,8 @@ pub(crate) struct Column {
     /// How many bytes a row takes among many, at most.
     pub width: u64,
     pub is_encrypted: bool,
+    /// By row group and leaf, how many values its dictionary has; the most where not all of its cells are of it.
+    pub words: Vec<u64>,
 }
 
 /// Whether the bytes from here on are pieces that each begin with their length, as encrypted pages and their headers
@@ -336,8 +338,7 @@ pub(crate) fn check_parquet(
         for (leaf, column) in group.columns().iter().enumerate() {
             let (start, length) = column.byte_range();
             let is_text = column.column_type() == Physical::BYTE_ARRAY;
-            let (mut largest, mut width, mut has_long) = (0, 0u64, false);
-            let mut at = start;
+            let (mut at, mut largest, mut width, mut has_long, mut words) = (start, 0, 0u64, false, 0);
             while let Some(end) = start.checked_add(length).filter(|end| at < *end) {
                 let header = bytes_at(stored, at, PAGE_HEADER.min(end - at))?;
                 let Some(page) = Page::read(&header) else { break };
@@ -347,6 +348,7 @@ pub(crate) fn check_parquet(
                     // Rows that cross some pages take no more than their share of the fullest, and two pages.
                     width = width.max(page.unpacked.div_ceil(page.values));
                 }
+                words = page.words(words);
                 largest = largest.max(page.unpacked);
                 let Some(next) = at.checked_add(page.header + page.packed).filter(|next| *next > at) else {
                     break;
@@ -382,6 +384,7 @@ pub(crate) fn check_parquet(
             let root = schema.get_column_root_idx(leaf);
             widths[root] = widths[root].saturating_add(width.saturating_mul(of_row));
             let known = &mut found[root];
+            known.words.push(words);
             let end = start.saturating_add(length);
             known.is_encrypted |= largest == 0 && length > 0 && is_encrypted(stored, start, end)?;
         }
@@ -392,7 +395,7 @@ pub(crate) fn check_parquet(
 }
 
 /// What a page says of itself: bytes of its header, and of what follows as it is stored and unpacked; whether that
-/// is a dictionary, and how many values it has.
+/// is a dictionary, how many values it has, and whether these are numbers of values in the dictionary.
 #[derive(PartialEq, Eq, Debug)]
 struct Page {
     header: u64,
@@ -400,23 +403,27 @@ struct Page {
     unpacked: u64,
     is_dictionary: bool,
     values: u64,
+    is_numbered: bool,
 }
 
 impl Page {
     /// Reads a header in Thrift's compact form; `None` if it is none that fits in these bytes.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (mut compact, mut field) = (Compact(bytes), 0i64);
-        let (mut sizes, mut is_dictionary, mut values) = ([None; 2], false, 0);
+        let (mut sizes, mut is_dictionary, mut values, mut is_numbered) = ([None; 2], false, 0, false);
         while let Some(kind) = compact.field(&mut field)? {
             match (field, kind) {
                 (1, 5) => is_dictionary = compact.zigzag()? == 2,
                 (2 | 3, 5) => sizes[field as usize - 2] = u64::try_from(compact.zigzag()?).ok(),
                 // The headers of each kind, which begin with the number of values.
-                (5 | 8, 12) => {
-                    let mut inner = 0;
+                (5 | 7 | 8, 12) => {
+                    let (of, mut inner) = (field, 0);
                     while let Some(kind) = compact.field(&mut inner)? {
                         match (inner, kind) {
                             (1, 5) => values = u64::try_from(compact.zigzag()?).unwrap_or(0),
+                            // Both encodings by a dictionary, of the first kind of page and of the second.
+                            (2, 5) if of == 5 => is_numbered = matches!(compact.zigzag()?, 2 | 8),
+                            (4, 5) if of == 8 => is_numbered = matches!(compact.zigzag()?, 2 | 8),
                             _ => compact.skip(kind, 8)?,
                         }
                     }
@@ -425,7 +432,16 @@ impl Page {
             }
         }
         let header = (bytes.len() - compact.0.len()) as u64;
-        Some(Page { header, unpacked: sizes[0]?, packed: sizes[1]?, is_dictionary, values })
+        Some(Page { header, unpacked: sizes[0]?, packed: sizes[1]?, is_dictionary, values, is_numbered })
+    }
+
+    /// How many values a dictionary has that had so many by the pages before.
+    fn words(&self, before: u64) -> u64 {
+        match self.is_dictionary {
+            true => self.values,
+            false if self.is_numbered => before,
+            false => u64::MAX,
+        }
     }
 }
 
@@ -650,7 +666,14 @@ mod tests {
         bytes.push(0);
         let header = bytes.len() as u64;
         bytes.extend([1, 2, 3]);
-        let wanted = Page { header, packed: 300, unpacked: (1 << 31) - 1, is_dictionary: false, values: 2 };
+        let wanted = Page {
+            header,
+            packed: 300,
+            unpacked: (1 << 31) - 1,
+            is_dictionary: false,
+            values: 2,
+            is_numbered: false,
+        };
         assert_eq!(Page::read(&bytes), Some(wanted));
         for cut in 0..header as usize {
             assert_eq!(Page::read(&bytes[..cut]), None, "{cut}");

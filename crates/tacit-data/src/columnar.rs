@@ -35,7 +35,7 @@ use crate::within::{all_widened, widened};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use dictionaries::{Dictionary, Gathered};
+use dictionaries::{Dictionaries, Gathered};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
@@ -116,7 +116,7 @@ pub struct Source {
     /// Columns of 96-bit timestamps, which come without a clock or a zone of their own.
     moments: Vec<usize>,
     /// One for each column that has them, once they are needed.
-    dictionaries: OnceLock<BTreeMap<usize, Dictionary>>,
+    dictionaries: OnceLock<Arc<BTreeMap<usize, Dictionaries>>>,
     spec: KeySpec,
     key_columns: Vec<usize>,
     empty_keys: EmptyKeys,
@@ -223,7 +223,7 @@ impl Source {
                     let checked = guarded(|| bounds::check_parquet(&mut stored, read.metadata(), again));
                     pages = checked.map_err(own)?;
                 }
-                let stored = stored::describe(&input, &read, options.binary_as_text, &damaged)?;
+                let stored = stored::describe(&input, &read, &pages, options.binary_as_text, &damaged)?;
                 let (compression, metadata) = (stored.compression, stored.metadata);
                 let parquet = Some(stored.parquet);
                 let origin = Origin { compression, parquet, metadata, ..Origin::text() };
@@ -445,33 +445,40 @@ impl Source {
         target: &'a Path,
         schema: &SchemaRef,
     ) -> Result<Writer<'a, W>> {
-        self.gather(format)?;
-        Writer::new(format, output, target, schema, &self.origin)
+        let dictionaries = self.gathered(format)?;
+        Ok(Writer::new(format, output, target, schema, &self.origin)?.by(dictionaries))
     }
 
     /// Writes all rows to nothing in the format of a file called `target`.
     pub(crate) fn try_columns(&self, target: &Path) -> Result<()> {
         let format = Format::by_name(target).unwrap_or(self.format());
-        self.gather(format)?;
+        let dictionaries = self.gathered(format)?;
         let mut nothing = std::io::sink();
-        let mut writer = Writer::new(format, &mut nothing, target, &self.schema, &self.origin.trial())?;
+        let writer = Writer::new(format, &mut nothing, target, &self.schema, &self.origin.trial())?;
+        let mut writer = writer.by(dictionaries);
         for batch in self.batches(None)? {
             writer.write(&batch.map_err(|error| self.failed(error))?)?;
         }
         writer.finish()
     }
 
-    /// Gathers the dictionaries of all row groups, where the output has one a column.
-    fn gather(&self, format: Format) -> Result<()> {
-        let is_dictionary =
-            |at: &usize| matches!(self.schema.field(*at).data_type(), DataType::Dictionary(..));
-        let columns: Vec<usize> = (0..self.schema.fields().len()).filter(is_dictionary).collect();
-        let differ = self.parts.len() > 1 || self.parts[0].format != Format::ArrowFile;
-        let needed = format == Format::ArrowFile && differ && !columns.is_empty();
-        if !needed || self.dictionaries.get().is_some() {
-            return Ok(());
+    /// The dictionaries of all row groups together, by their columns, where the output has one a column.
+    fn gathered(&self, format: Format) -> Result<Arc<BTreeMap<usize, Dictionaries>>> {
+        let data = |at: usize| self.schema.field(at).data_type();
+        // An Arrow file has one for each already; within others a part without elements may come without it.
+        let is_one = self.parts.len() == 1 && self.parts[0].format == Format::ArrowFile;
+        let is_needed = |at: &usize| match data(*at) {
+            DataType::Dictionary(..) => !is_one,
+            other => dictionaries::count(other) > 0,
+        };
+        let columns: Vec<usize> = (0..self.schema.fields().len()).filter(is_needed).collect();
+        if format != Format::ArrowFile || columns.is_empty() {
+            return Ok(Arc::default());
         }
-        let mut gathered: Vec<Gathered> = columns.iter().map(|_| Gathered::default()).collect();
+        if let Some(known) = self.dictionaries.get() {
+            return Ok(known.clone());
+        }
+        let mut gathered: Vec<Gathered> = columns.iter().map(|at| Gathered::of(data(*at))).collect();
         for batch in self.batches(Some(columns.clone()))? {
             let batch = batch.map_err(|error| self.failed(error))?;
             for (gathered, column) in gathered.iter_mut().zip(batch.columns()) {
@@ -480,30 +487,22 @@ impl Source {
         }
         let mut dictionaries = BTreeMap::new();
         for (at, gathered) in columns.into_iter().zip(gathered) {
-            if let Some(dictionary) = guarded(|| gathered.end()).map_err(|error| self.damaged(&error))? {
-                dictionaries.insert(at, dictionary);
+            if let Some(own) = guarded(|| gathered.end()).map_err(|error| self.damaged(&error))? {
+                dictionaries.insert(at, own);
             }
         }
-        let _ = self.dictionaries.set(dictionaries);
-        Ok(())
+        Ok(self.dictionaries.get_or_init(|| Arc::new(dictionaries)).clone())
     }
 
-    /// What the library read, as columns of [`schema`](Self::schema), by one dictionary a column if they are
-    /// gathered.
+    /// What the library read, as columns of [`schema`](Self::schema).
     fn whole(&self, batch: RecordBatch) -> std::result::Result<RecordBatch, ArrowError> {
+        let changed = || ArrowError::ExternalError(Box::new(self.changed()));
         if batch.num_columns() != self.schema.fields().len() {
-            return Err(ArrowError::ExternalError(Box::new(self.changed())));
+            return Err(changed());
         }
-        let empty = BTreeMap::new();
-        let dictionaries = self.dictionaries.get().unwrap_or(&empty);
-        let one = |(at, column): (usize, &ArrayRef)| match dictionaries.get(&at) {
-            Some(dictionary) => dictionary.apply(column),
-            None => Ok(column.clone()),
-        };
-        let columns = batch.columns().iter().enumerate().map(one).collect::<std::result::Result<_, _>>()?;
         let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &rows)
-            .map_err(|_| ArrowError::ExternalError(Box::new(self.changed())))
+        RecordBatch::try_new_with_options(self.schema.clone(), batch.columns().to_vec(), &rows)
+            .map_err(|_| changed())
     }
 
     /// What hashes the key, and where its columns stand.

@@ -20,7 +20,7 @@ pub(crate) fn parts(kind: &DataType) -> Vec<&DataType> {
     }
 }
 
-/// The type with what `of` makes of its [`parts`], those of unions aside.
+/// The type with what `of` makes of its [`parts`].
 pub(crate) fn within(kind: &DataType, of: &mut dyn FnMut(&DataType) -> DataType) -> DataType {
     if let DataType::Dictionary(key, values) = kind {
         return DataType::Dictionary(key.clone(), Box::new(of(values)));
@@ -37,21 +37,33 @@ pub(crate) fn within(kind: &DataType, of: &mut dyn FnMut(&DataType) -> DataType)
         DataType::FixedSizeList(of, length) => DataType::FixedSizeList(inner(of), *length),
         DataType::Map(of, sorted) => DataType::Map(inner(of), *sorted),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(&mut inner).collect()),
+        DataType::Union(fields, mode) => {
+            DataType::Union(fields.iter().map(|(id, field)| (id, inner(field))).collect(), *mode)
+        }
         other => other.clone(),
     }
 }
 
 /// The type with keys that number the values of many dictionaries: a library chooses the narrowest for one.
 pub(crate) fn widened(kind: &DataType) -> DataType {
-    let wide = match within(kind, &mut widened) {
-        DataType::Dictionary(key, values) => {
-            let is_narrow =
-                matches!(*key, DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16);
-            DataType::Dictionary(if is_narrow { Box::new(DataType::Int32) } else { key }, values)
-        }
-        other => other,
+    let (key, values) = match within(kind, &mut widened) {
+        DataType::Dictionary(key, values) => (key, values),
+        other => return other,
     };
+    let key = if most_words(&key).is_some() { Box::new(DataType::Int32) } else { key };
+    let wide = DataType::Dictionary(key, values);
     if arrow_cast::can_cast_types(kind, &wide) { wide } else { kind.clone() }
+}
+
+/// How many values a dictionary with keys of this narrow type may have and be read and written in parts.
+pub(crate) fn most_words(key: &DataType) -> Option<u64> {
+    match key {
+        DataType::Int8 => Some(i8::MAX as u64),
+        DataType::UInt8 => Some(u8::MAX.into()),
+        DataType::Int16 => Some(i16::MAX as u64),
+        DataType::UInt16 => Some(u16::MAX.into()),
+        _ => None,
+    }
 }
 
 /// The columns with such keys.

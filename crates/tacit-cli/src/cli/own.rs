@@ -222,8 +222,8 @@ fn parse_block(word: &str) -> Option<Block> {
 
 /// The receiver's choices and messages of chosen OT, in a file once the run is over.
 pub(crate) struct Taken {
-    job: Job,
-    threads: usize,
+    /// The run that fills it, and its threads.
+    run: Option<(Job, usize)>,
     target: PathBuf,
     /// Until it is known how the messages lie, and for those that are kept in memory.
     out: Option<Output>,
@@ -236,12 +236,21 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// Opens `target`, which must not be of a format that cannot be written.
-    pub(crate) fn create(target: &Path, job: Job, threads: usize) -> Result<Self> {
+    pub(crate) fn create(target: &Path) -> Result<Self> {
         values::admits_alone(target)?;
         let out = Some(Output::create_archive(target)?);
         let (choices, rows) = (Zeroizing::default(), Zeroizing::default());
         let (target, layout) = (target.to_owned(), Layout::BLOCKS);
-        Ok(Taken { job, threads, target, out, share: None, layout, choices, rows })
+        Ok(Taken { run: None, target, out, share: None, layout, choices, rows })
+    }
+
+    /// What fills it.
+    pub(crate) fn is_of(&mut self, job: &Job, threads: usize) {
+        self.run = Some((job.clone(), threads));
+    }
+
+    fn count(&self) -> u64 {
+        self.run.as_ref().map_or(0, |(job, _)| job.transfers.count)
     }
 
     /// Puts all of it in its place.
@@ -318,15 +327,16 @@ impl Sink for Taken {
 
     fn opens(&mut self, layout: Layout) -> Result<()> {
         self.layout = layout;
-        let (kind, n) = (self.job.transfers.kind, self.job.transfers.count);
+        let Some((job, threads)) = &self.run else { return Ok(()) };
+        let (kind, n) = (job.transfers.kind, job.transfers.count);
         if layout == Layout::BLOCKS && !values::is_table(&self.target) {
-            let share = self.out.take().map(|out| Share::new(out, kind, n, self.job.role));
+            let share = self.out.take().map(|out| Share::new(out, kind, n, job.role));
             self.share = share.transpose()?;
             return Ok(());
         }
-        let messages = self.job.memory_of_own(layout, self.threads).max(n * layout.width as u64);
+        let messages = job.memory_of_own(layout, *threads).max(n * layout.width as u64);
         // As they travel, and once more as they are written.
-        let needed = self.job.memory(self.threads).saturating_add(2 * messages);
+        let needed = job.memory(*threads).saturating_add(2 * messages);
         let longest = counted(layout.longest(), "byte");
         let what = format!("keeping {} of at most {longest}", counted(n, "message"));
         tacit_console::machine::check_memory(&what, needed, "make the transfers in several runs")
@@ -342,7 +352,7 @@ impl Sink for Taken {
     fn received_own(&mut self, choices: &BitVec, rows: &[u8]) -> Result<()> {
         if self.rows.capacity() == 0 {
             // Room for all from the start: a vector that grows leaves copies behind.
-            let n = self.job.transfers.count as usize;
+            let n = self.count() as usize;
             self.choices.reserve_exact(n);
             self.rows.reserve_exact(n * self.layout.width);
         }

@@ -178,6 +178,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         _ => None,
     };
     let base = session.base()?;
+    let mut share = match &args.out {
+        Some(out) => Shares::create(out, kind, count, role)?,
+        None => Shares::Nowhere(()),
+    };
     let job = match Job::from_source(role, kind, count, &source, security) {
         Some(job) => job,
         None => {
@@ -194,10 +198,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         format!("making {count} by {}", job.transfers.pick.protocol.name, count = counted(count, "OT"));
     crate::cmd::check_memory(&what, job.memory(threads), "use fewer threads, or make them in several runs")?;
 
-    let mut share = match &args.out {
-        Some(out) => Shares::create(out, &job, threads)?,
-        None => Shares::Nowhere(()),
-    };
+    share.is_of(&job, threads);
     let progress = context.progress("OT", count, "OT");
     let ran = session.run_own_ot(&job, source, &own, share.sink(), &progress);
     let Ran { wall, stats, .. } = pool::watch(args.pool.as_deref().zip(fuse.as_ref()), ran)?;
@@ -244,12 +245,19 @@ enum Shares {
 }
 
 impl Shares {
-    fn create(out: &Path, job: &Job, threads: usize) -> Result<Self> {
-        let (kind, count) = (job.transfers.kind, job.transfers.count);
-        if kind == Kind::Ot && job.role == Side::Receiver {
-            return Ok(Shares::Taken(Taken::create(out, job.clone(), threads)?));
+    /// Makes the file, before anybody is called.
+    fn create(out: &Path, kind: Kind, count: u64, role: Side) -> Result<Self> {
+        if kind == Kind::Ot && role == Side::Receiver {
+            return Ok(Shares::Taken(Taken::create(out)?));
         }
-        Ok(Shares::Laid(Share::new(Output::create_archive(out)?, kind, count, job.role)?))
+        Ok(Shares::Laid(Share::new(Output::create_archive(out)?, kind, count, role)?))
+    }
+
+    /// What fills it.
+    fn is_of(&mut self, job: &Job, threads: usize) {
+        if let Shares::Taken(taken) = self {
+            taken.is_of(job, threads);
+        }
     }
 
     fn sink(&mut self) -> &mut dyn Sink {

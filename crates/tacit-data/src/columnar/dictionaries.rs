@@ -1,33 +1,149 @@
-//! One dictionary a column, where a file has one a row group: Arrow's file format knows no other.
+//! One dictionary a column, where a file has one a row group: Arrow's file format knows no other. Of dictionaries
+//! within lists, structures and the like each has one as well.
 
+use crate::within::parts;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, DictionaryArray, RunArray, UInt32Array, downcast_primitive_array};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, OffsetSizeTrait, RunArray, UInt32Array, UInt64Array,
+    downcast_primitive_array, make_array,
+};
 use arrow_cast::CastOptions;
 use arrow_schema::{ArrowError, DataType};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The values of a column's dictionaries, each once.
+/// What is wrong where a value is in none of the dictionaries that were gathered.
+pub(super) const CHANGED: &str = "the input changed while it was read; run again";
+
+/// What is gathered of a column's dictionaries, in the order in which its type has them.
+pub(super) struct Gathered(Vec<Values>);
+
+impl Gathered {
+    /// Nothing yet, of a column of this type.
+    pub(super) fn of(data: &DataType) -> Self {
+        Gathered((0..count(data)).map(|_| Values::default()).collect())
+    }
+
+    /// Takes the dictionaries of a batch's column.
+    pub(super) fn add(&mut self, column: &ArrayRef) -> Result<(), ArrowError> {
+        let mut gathered = self.0.iter_mut();
+        each(column, &mut |dictionary| gathered.next().map_or(Ok(()), |values| values.add(dictionary)))
+    }
+
+    pub(super) fn end(self) -> Result<Option<Dictionaries>, ArrowError> {
+        let ended: Vec<Option<Dictionary>> = self.0.into_iter().map(Values::end).collect::<Result<_, _>>()?;
+        Ok(ended.into_iter().collect::<Option<_>>().map(Dictionaries))
+    }
+}
+
+/// One dictionary for each that a column's type has.
+pub(super) struct Dictionaries(Vec<Dictionary>);
+
+impl Dictionaries {
+    /// A batch's column by these dictionaries.
+    pub(super) fn apply(&self, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let mut own = self.0.iter();
+        with(column, column.data_type(), &mut |dictionary, _| {
+            own.next().map_or_else(|| Ok(dictionary.clone()), |own| own.apply(dictionary))
+        })
+    }
+}
+
+/// How many dictionaries a column of this type has, what is within their values aside.
+pub(super) fn count(data: &DataType) -> usize {
+    match data {
+        DataType::Dictionary(..) => 1,
+        other => parts(other).into_iter().map(count).sum(),
+    }
+}
+
+/// The column with the keys of a type that differs in these alone.
+pub(super) fn keyed_as(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    with(column, to, &mut |dictionary, to| arrow_cast::cast(dictionary, to))
+}
+
+/// Hands each dictionary to `visit`.
+fn each(
+    array: &ArrayRef,
+    visit: &mut dyn FnMut(&ArrayRef) -> Result<(), ArrowError>,
+) -> Result<(), ArrowError> {
+    match array.data_type() {
+        DataType::Dictionary(..) => visit(array),
+        other if count(other) == 0 => Ok(()),
+        _ => {
+            array.to_data().child_data().iter().try_for_each(|child| each(&make_array(child.clone()), visit))
+        }
+    }
+}
+
+/// What a dictionary becomes that is to have a type.
+type Made<'a> = dyn FnMut(&ArrayRef, &DataType) -> Result<ArrayRef, ArrowError> + 'a;
+
+/// The array with what `of` makes of each dictionary; `to` is its type then.
+fn with(array: &ArrayRef, to: &DataType, of: &mut Made<'_>) -> Result<ArrayRef, ArrowError> {
+    let data = match array.data_type() {
+        DataType::Dictionary(..) => return of(array, to),
+        other if count(other) == 0 => return Ok(array.clone()),
+        // A list that is a part of another has all of its elements.
+        _ if has_more(array) => {
+            let all = UInt64Array::from_iter_values(0..array.len() as u64);
+            arrow_select::take::take(array, &all, None)?.to_data()
+        }
+        _ => array.to_data(),
+    };
+    let (kinds, children) = (parts(to), data.child_data());
+    // The ends of runs come first, and are no part of the type.
+    let before = children.len().saturating_sub(kinds.len());
+    let mut made = children[..before].to_vec();
+    for (child, kind) in children[before..].iter().zip(kinds) {
+        made.push(with(&make_array(child.clone()), kind, of)?.to_data());
+    }
+    Ok(make_array(data.into_builder().data_type(to.clone()).child_data(made).build()?))
+}
+
+/// Whether there are elements of these lists, or entries of these maps, that are in none of them.
+fn has_more(array: &ArrayRef) -> bool {
+    fn is_less<O: OffsetSizeTrait>(offsets: &[O], all: usize) -> bool {
+        offsets.first().zip(offsets.last()).is_some_and(|(a, b)| b.as_usize() - a.as_usize() < all)
+    }
+    match array.data_type() {
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            is_less(list.value_offsets(), list.values().len())
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            is_less(list.value_offsets(), list.values().len())
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            is_less(map.value_offsets(), map.entries().len())
+        }
+        _ => false,
+    }
+}
+
+/// The values of dictionaries that stand for each other, each once.
 #[derive(Default)]
-pub(super) struct Gathered {
+struct Values {
     places: HashMap<Vec<u8>, usize>,
     arrays: Vec<ArrayRef>,
     chosen: Vec<(usize, usize)>,
 }
 
-/// A column's one dictionary.
-pub(super) struct Dictionary {
+/// The one dictionary in their place.
+struct Dictionary {
     places: HashMap<Vec<u8>, usize>,
     values: ArrayRef,
 }
 
-impl Gathered {
-    /// Takes the dictionary of a batch's column.
-    pub(super) fn add(&mut self, column: &ArrayRef) -> Result<(), ArrowError> {
+impl Values {
+    /// Takes those of a dictionary.
+    fn add(&mut self, column: &ArrayRef) -> Result<(), ArrowError> {
         let Some(column) = column.as_any_dictionary_opt() else { return Ok(()) };
         let values = column.values();
         if self.arrays.last().is_some_and(|last| last.to_data().ptr_eq(&values.to_data())) {
@@ -44,9 +160,13 @@ impl Gathered {
         Ok(())
     }
 
-    pub(super) fn end(self) -> Result<Option<Dictionary>, ArrowError> {
+    fn end(self) -> Result<Option<Dictionary>, ArrowError> {
         if self.arrays.is_empty() {
             return Ok(None);
+        }
+        // One that all have is left as it is.
+        if let ([one], true) = (&self.arrays[..], self.chosen.len() == self.arrays[0].len()) {
+            return Ok(Some(Dictionary { places: self.places, values: one.clone() }));
         }
         let arrays: Vec<&dyn Array> = self.arrays.iter().map(AsRef::as_ref).collect();
         let values = arrow_select::interleave::interleave(&arrays, &self.chosen)?;
@@ -55,10 +175,13 @@ impl Gathered {
 }
 
 impl Dictionary {
-    /// A batch's column by this dictionary.
-    pub(super) fn apply(&self, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    /// An array by this dictionary.
+    fn apply(&self, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let Some(old) = column.as_any_dictionary_opt() else { return Ok(column.clone()) };
         let DataType::Dictionary(key, _) = column.data_type() else { return Ok(column.clone()) };
+        if old.values().to_data().ptr_eq(&self.values.to_data()) {
+            return Ok(column.clone());
+        }
         let places: Vec<Option<usize>> =
             cells(old.values())?.iter().map(|cell| self.places.get(cell).copied()).collect();
         // Keys that are all null may have no value to name.
@@ -68,7 +191,7 @@ impl Dictionary {
             false => {
                 let place = keys.get(row).and_then(|key| places.get(*key).copied().flatten());
                 let place = place.and_then(|place| u32::try_from(place).ok());
-                place.map(Some).ok_or_else(|| ArrowError::CastError("not in the dictionary".into()))
+                place.map(Some).ok_or_else(|| ArrowError::CastError(CHANGED.into()))
             }
         };
         let keys: UInt32Array = (0..column.len()).map(moved).collect::<Result<_, _>>()?;

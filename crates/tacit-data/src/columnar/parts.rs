@@ -1,7 +1,7 @@
 //! The files of which a table consists: most often one.
 
 use super::words::words;
-use super::{Batches, EXTENSION, Fenced, Format, Source, open};
+use super::{Batches, EXTENSION, Fenced, Format, Source, dictionaries, open};
 use crate::bounds;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::Input;
@@ -264,10 +264,11 @@ impl Reordered {
         let column = |(at, field): (&usize, &FieldRef)| {
             let column = batch.columns().get(*at)?;
             let wanted = field.data_type();
-            let is_stored_otherwise = is_text(wanted) || widened(column.data_type()) == *wanted;
-            match column.data_type() != wanted && is_stored_otherwise {
-                true => arrow_cast::cast(column, wanted).ok(),
-                false => Some(column.clone()),
+            match column.data_type() {
+                same if same == wanted => Some(column.clone()),
+                _ if is_text(wanted) => arrow_cast::cast(column, wanted).ok(),
+                narrow if widened(narrow) == *wanted => dictionaries::keyed_as(column, wanted).ok(),
+                _ => Some(column.clone()),
             }
         };
         let columns: Option<Vec<_>> = self.places.iter().zip(self.schema.fields()).map(column).collect();

@@ -1,7 +1,7 @@
 //! Cells as they are written where nothing has types: which have a text, and which one.
 
 use super::stored::is_uuid;
-use crate::fault::Error;
+use crate::fault::{Error, PANICKED};
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions::date64_to_datetime;
 use arrow_array::types::{Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
@@ -114,5 +114,11 @@ pub(crate) fn whole_days(milliseconds: i64) -> Option<i32> {
 
 /// That rows cannot go to the file of this name.
 pub(crate) fn unwritable(target: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::Unwritable { path: target.to_owned(), source: std::io::Error::other(error.to_string()) }
+    let error = error.to_string();
+    // Here it was no reader that panicked.
+    let said = match error.split_once(PANICKED) {
+        Some((_, place)) => format!("what should write it failed{place}; name an output of another format"),
+        None => error,
+    };
+    Error::Unwritable { path: target.to_owned(), source: std::io::Error::other(said) }
 }

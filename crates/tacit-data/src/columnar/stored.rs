@@ -6,9 +6,10 @@
 //! nanoseconds, and a value that neither holds is refused with its row. UUIDs and JSON are marked as Arrow's
 //! extension types of these names.
 
+use crate::bounds::Column;
 use crate::fault::{Error, Place, Result, guarded};
 use crate::input::Input;
-use crate::within::{all_widened, parts, within};
+use crate::within::{all_widened, most_words, parts, within};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit as Unit, Type as Physical};
@@ -47,19 +48,24 @@ pub fn is_uuid(field: &Field) -> bool {
         && field.metadata().get(EXTENSION).is_some_and(|name| name == UUID)
 }
 
-/// What its footer, which was `read`, says, bytes that it says no more of being text where that is asked for.
+/// What its footer, which was `read`, and its `pages`, where they were looked at, say, bytes that they say no more
+/// of being text where that is asked for.
 /// `damaged` makes an error of what the library says.
 pub(super) fn describe(
     input: &Input,
     read: &ArrowReaderMetadata,
+    pages: &[Column],
     binary_as_text: bool,
     damaged: &dyn Fn(String) -> Error,
 ) -> Result<Described> {
-    let options = ArrowReaderOptions::new();
-    let (schema, file) = (read.schema().clone(), read.metadata().clone());
+    let file = read.metadata().clone();
     let parquet = file.file_metadata().schema_descr_ptr();
     let entries = file.file_metadata().key_value_metadata().cloned().unwrap_or_default();
     let has_hints = entries.iter().any(|entry| entry.key == ARROW_SCHEMA);
+    let (schema, options) = match readable(read.schema(), &parquet) {
+        schema if schema != *read.schema() => (schema.clone(), ArrowReaderOptions::new().with_schema(schema)),
+        schema => (schema, ArrowReaderOptions::new()),
+    };
     let units = units(input, &file, damaged)?;
     let (schema, parquet, options) = match units.is_empty() {
         true => (schema, parquet, options),
@@ -72,9 +78,8 @@ pub(super) fn describe(
         Some(schema) => (schema.clone(), options.with_schema(schema)),
         None => (schema, options),
     };
-    // Each row group may have a dictionary of its own.
     let wide = all_widened(&schema);
-    let (schema, options) = match file.num_row_groups() > 1 && wide != schema {
+    let (schema, options) = match wide != schema && is_too_narrow(&schema, &file, pages) {
         true => (wide.clone(), options.with_schema(wide)),
         false => (schema, options),
     };
@@ -90,6 +95,61 @@ pub(super) fn describe(
         options,
         moments,
     })
+}
+
+/// Whether a dictionary may have more values than its keys number: of each row group it has its own, and writers put
+/// those of several tables together.
+fn is_too_narrow(schema: &Schema, file: &ParquetMetaData, pages: &[Column]) -> bool {
+    fn add(data: &DataType, to: &mut Vec<Option<u64>>) {
+        match data {
+            DataType::Dictionary(key, _) => to.push(most_words(key)),
+            nested if nested.is_nested() && !is_leaf(nested) => {
+                parts(nested).into_iter().for_each(|part| add(part, to));
+            }
+            _ => to.push(None),
+        }
+    }
+    let [group] = file.row_groups() else { return file.num_row_groups() > 1 };
+    let mut limits = Vec::new();
+    schema.fields().iter().for_each(|field| add(field.data_type(), &mut limits));
+    let mut words = pages.iter().flat_map(|column| &column.words);
+    group.columns().iter().zip(limits).any(|(column, most)| {
+        let words = words.next().filter(|words| (1..u64::MAX).contains(*words)).copied();
+        let cells = u64::try_from(column.num_values()).unwrap_or(u64::MAX);
+        most.is_some_and(|most| words.unwrap_or(cells) > most)
+    })
+}
+
+/// The schema with other dictionaries, or none, in place of those that the library cannot read: writers leave a note
+/// of what they had.
+fn readable(schema: &SchemaRef, parquet: &SchemaDescriptor) -> SchemaRef {
+    fn of(data: &DataType, leaf: &mut usize, parquet: &SchemaDescriptor) -> DataType {
+        if data.is_nested() && !is_leaf(data) {
+            return within(data, &mut |part| of(part, leaf, parquet));
+        }
+        let at = *leaf;
+        *leaf += 1;
+        let DataType::Dictionary(key, values) = data else { return data.clone() };
+        let is_read = match parquet.column(at).physical_type() {
+            Physical::BOOLEAN | Physical::INT96 | Physical::FIXED_LEN_BYTE_ARRAY => false,
+            Physical::BYTE_ARRAY => match &**values {
+                DataType::Utf8View => {
+                    return DataType::Dictionary(key.clone(), Box::new(DataType::Utf8));
+                }
+                DataType::BinaryView => {
+                    return DataType::Dictionary(key.clone(), Box::new(DataType::Binary));
+                }
+                values => !values.is_decimal(),
+            },
+            _ => !values.is_null(),
+        };
+        if is_read { data.clone() } else { DataType::clone(values) }
+    }
+    let mut leaf = 0;
+    let plain =
+        |field: &FieldRef| Field::clone(field).with_data_type(of(field.data_type(), &mut leaf, parquet));
+    let fields: Vec<Field> = schema.fields().iter().map(plain).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// The columns' fields with the marks of their extension types.

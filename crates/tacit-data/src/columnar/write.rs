@@ -1,15 +1,15 @@
 //! Batches on their way to a file of columns, with all that their source said of them.
 
 use super::Format;
-use super::dictionaries::cells;
+use super::dictionaries::{Dictionaries, cells};
 use super::plain::{unwritable, whole_days, without_text};
 use super::stored::{ARROW_SCHEMA, EXTENSION, JSON, is_uuid};
 use super::views::compact;
-use super::words::words;
+use super::words::unwritten;
 use crate::excel::Workbook;
 use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::unfit::Unfit;
-use crate::within::within;
+use crate::within::{parts, within};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Date64Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -20,8 +20,11 @@ use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::{ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::{
+    ColumnDescPtr, ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr,
+};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +32,10 @@ use tacit_crypto::fence::fenced;
 
 /// Bytes of memory that a row group of Parquet takes before it is written, about.
 const MOST_OF_GROUP: usize = 1 << 28;
+
+/// Bytes of a column's dictionary in a row group. The library's own limit is less than one long value may have, and
+/// behind it every row has its value for itself.
+const MOST_OF_DICTIONARY: usize = 1 << 27;
 
 /// What an output takes from its source: compression, and of Parquet the types and the file's own metadata.
 #[derive(Clone)]
@@ -54,7 +61,8 @@ impl Origin {
         Origin { is_trial: true, unfit: self.unfit.trial(), ..self.clone() }
     }
 
-    fn properties(&self, schema: &Schema) -> WriterProperties {
+    /// For a file of these columns, which are stored so.
+    fn properties(&self, schema: &Schema, fixed: &Schema, stored: &SchemaDescriptor) -> WriterProperties {
         let compression = match self.compression {
             known @ (Compression::UNCOMPRESSED
             | Compression::SNAPPY
@@ -81,7 +89,13 @@ impl Origin {
             true => {
                 builder.set_dictionary_enabled(false).set_statistics_enabled(EnabledStatistics::None).build()
             }
-            false => builder.set_compression(compression).build(),
+            false => {
+                let columns = stored.columns().iter().zip(shared(fixed)).filter(|(_, shared)| *shared);
+                let larger = |builder: WriterPropertiesBuilder, (column, _): (&ColumnDescPtr, bool)| {
+                    builder.set_column_dictionary_page_size_limit(column.path().clone(), MOST_OF_DICTIONARY)
+                };
+                columns.fold(builder.set_compression(compression), larger).build()
+            }
         }
     }
 }
@@ -163,6 +177,17 @@ fn lack(format: Format, data: &DataType, from_parquet: bool) -> Option<&'static 
 
 /// What is done to a column's cells before they are written.
 #[derive(Clone, PartialEq)]
+struct Fixes {
+    /// The type that they get first, which holds the same.
+    first: Option<DataType>,
+    then: Fix,
+}
+
+impl Fixes {
+    const NONE: Self = Fixes { first: None, then: Fix::Nothing };
+}
+
+#[derive(Clone, PartialEq)]
 enum Fix {
     Nothing,
     /// They get this type, and a cell that it cannot hold is refused.
@@ -175,9 +200,11 @@ enum Fix {
 pub(crate) struct Writer<'a, W: Write + Send> {
     target: &'a Path,
     schema: SchemaRef,
-    fixes: Vec<Fix>,
+    fixes: Vec<Fixes>,
     unfit: Unfit,
     written: u64,
+    /// By its columns what an Arrow file has one of.
+    dictionaries: Arc<BTreeMap<usize, Dictionaries>>,
     form: Form<'a, W>,
 }
 
@@ -196,41 +223,65 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         schema: &SchemaRef,
         origin: &Origin,
     ) -> Result<Self> {
-        let failed = |error: &dyn std::fmt::Display| unwritable(target, &words(&error.to_string()));
+        let failed = |error: &String| unwritable(target, &unwritten(error));
         if let Some((at, kind)) = lacks(format, schema, origin.parquet.is_some()) {
             let (path, format) = (target.to_owned(), format.name());
             return Err(Error::NoType { path, format, number: at + 1, kind });
         }
-        let unfit = origin.unfit.clone();
+        let (unfit, dictionaries) = (origin.unfit.clone(), Arc::default());
         if format == Format::Excel {
             let form =
                 Form::Excel(Box::new(Workbook::new(target, schema, output, origin.is_trial, unfit.clone())?));
-            let fixes = vec![Fix::Nothing; schema.fields().len()];
-            return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
+            let fixes = vec![Fixes::NONE; schema.fields().len()];
+            return Ok(Writer {
+                target,
+                schema: schema.clone(),
+                fixes,
+                unfit,
+                written: 0,
+                dictionaries,
+                form,
+            });
         }
         if format != Format::Parquet {
             let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
             let form = Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?));
-            let fixes = vec![Fix::Nothing; schema.fields().len()];
-            return Ok(Writer { target, schema: schema.clone(), fixes, unfit, written: 0, form });
+            let fixes = vec![Fixes::NONE; schema.fields().len()];
+            return Ok(Writer {
+                target,
+                schema: schema.clone(),
+                fixes,
+                unfit,
+                written: 0,
+                dictionaries,
+                form,
+            });
         }
         let Layout { schema: fixed, stored, fixes } =
             guarded(|| Layout::of(schema, origin)).map_err(|e| failed(&e))?;
-        let options =
-            ArrowWriterOptions::new().with_properties(origin.properties(schema)).with_parquet_schema(stored);
+        let properties = origin.properties(schema, &fixed, &stored);
+        let options = ArrowWriterOptions::new().with_properties(properties).with_parquet_schema(stored);
         let writer = guarded(|| ArrowWriter::try_new_with_options(output, fixed.clone(), options));
         let form = Form::Parquet(Box::new(writer.map_err(|error| failed(&error))?));
-        Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, form })
+        Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, dictionaries, form })
+    }
+
+    /// The same by these dictionaries, which have all values of the rows to come.
+    pub(super) fn by(self, dictionaries: Arc<BTreeMap<usize, Dictionaries>>) -> Self {
+        Writer { dictionaries, ..self }
     }
 
     /// Appends these rows.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let fixed = match self.fixes.iter().all(|fix| *fix == Fix::Nothing) {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let fixed = match self.fixes.iter().all(|fixes| *fixes == Fixes::NONE) {
             true => None,
             false => Some(self.fixed(batch)?),
         };
         let batch = fixed.as_ref().unwrap_or(batch);
-        let form = &mut self.form;
+        let (form, dictionaries) = (&mut self.form, &self.dictionaries);
         if let Form::Excel(workbook) = form {
             let target = self.target;
             return fenced(|| workbook.write(batch))
@@ -247,7 +298,12 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                 }
             }
             Form::ArrowFile(writer) => {
-                let columns = batch.columns().iter().map(compact).collect::<std::result::Result<_, _>>()?;
+                let column = |(at, column): (usize, &ArrayRef)| {
+                    let compact = compact(column)?;
+                    dictionaries.get(&at).map_or(Ok(compact.clone()), |own| own.apply(&compact))
+                };
+                let columns = batch.columns().iter().enumerate().map(column);
+                let columns = columns.collect::<std::result::Result<_, _>>()?;
                 let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 writer.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?)
             }
@@ -257,7 +313,9 @@ impl<'a, W: Write + Send> Writer<'a, W> {
     }
 
     fn fixed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let fix = |(at, (column, fix)): (usize, (&ArrayRef, &Fix))| {
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        let cast = |column: &ArrayRef, to: &DataType| arrow_cast::cast_with_options(column, to, &options);
+        let fix = |(at, (column, fixes)): (usize, (&ArrayRef, &Fixes))| {
             let unfit = |row: usize, what: &str| Error::Unfit {
                 path: self.target.to_owned(),
                 place: Place::Row(self.written + row as u64 + 1),
@@ -267,13 +325,14 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             // A column that is never null stays so.
             let unfits =
                 if self.schema.field(at).is_nullable() { self.unfit.clone() } else { Unfit::default() };
-            match fix {
+            let first = match &fixes.first {
+                Some(to) => Some(guarded(|| cast(column, to)).map_err(|error| self.failed(&error))?),
+                None => None,
+            };
+            let column = first.as_ref().unwrap_or(column);
+            match &fixes.then {
                 Fix::Nothing => Ok(column.clone()),
                 Fix::Cast(to) => {
-                    let options = CastOptions { safe: false, ..CastOptions::default() };
-                    let cast = |column: &ArrayRef, to: &DataType| {
-                        arrow_cast::cast_with_options(column, to, &options)
-                    };
                     // A dictionary may have values that no row has.
                     let (plain, wanted) = match (column.data_type(), to) {
                         (DataType::Dictionary(_, plain), DataType::Dictionary(_, to)) => (&**plain, &**to),
@@ -314,18 +373,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> Error {
-        let error = error.to_string();
-        if error.contains("Dictionary replacement") {
-            return unwritable(
-                self.target,
-                &"an Arrow file has one dictionary a column; name the output .parquet",
-            );
-        }
-        // The disk's own words show no cell.
-        match error.contains("os error") {
-            true => unwritable(self.target, &error),
-            false => unwritable(self.target, &words(&error)),
-        }
+        unwritable(self.target, &unwritten(&error.to_string()))
     }
 
     /// Ends the file.
@@ -348,7 +396,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
 struct Layout {
     schema: SchemaRef,
     stored: SchemaDescriptor,
-    fixes: Vec<Fix>,
+    fixes: Vec<Fixes>,
 }
 
 impl Layout {
@@ -357,13 +405,19 @@ impl Layout {
         let root = origin.parquet.as_ref().map(|stored| stored.root_schema());
         let (mut fields, mut stored, mut fixes) = (Vec::new(), Vec::new(), Vec::new());
         for (at, field) in schema.fields().iter().enumerate() {
+            let plain = storable(field.data_type());
+            let first = (plain != *field.data_type()).then_some(plain);
+            let field = &match &first {
+                Some(plain) => Arc::new(Field::clone(field).with_data_type(plain.clone())),
+                None => field.clone(),
+            };
             let made = converted(field)?;
             let known = root.and_then(|root| root.get_fields().get(at));
             if let Some(known) = known.filter(|known| fits(known, &made, field.data_type())) {
                 let days = field.data_type() == &DataType::Date64
                     && known.is_primitive()
                     && known.get_physical_type() == Physical::INT32;
-                fixes.push(if days { Fix::WholeDays } else { Fix::Nothing });
+                fixes.push(Fixes { first, then: if days { Fix::WholeDays } else { Fix::Nothing } });
                 fields.push(field.clone());
                 stored.push(known.clone());
                 continue;
@@ -393,7 +447,7 @@ impl Layout {
             };
             stored.push(annotated(&field)?);
             fields.push(field);
-            fixes.push(fix);
+            fixes.push(Fixes { first, then: fix });
         }
         let name = root.map_or("arrow_schema", |root| root.name());
         let root = Type::group_type_builder(name).with_fields(stored).build()?;
@@ -404,6 +458,30 @@ impl Layout {
 
 fn cast(field: &Field, to: DataType) -> (Arc<Field>, Fix) {
     (Arc::new(field.clone().with_data_type(to.clone())), Fix::Cast(to))
+}
+
+/// The type with other dictionaries, or none, in place of those that the library does not write or read, or that
+/// others read as bare integers.
+fn storable(data: &DataType) -> DataType {
+    // Decimals of more digits are bytes.
+    const DIGITS_OF_INTEGERS: u8 = 18;
+    let (key, values) = match within(data, &mut storable) {
+        DataType::Dictionary(key, values) => (key, *values),
+        other => return other,
+    };
+    let values = match values {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::Boolean | DataType::Null | DataType::Float16 | DataType::Duration(_) => return values,
+        DataType::FixedSizeBinary(_) | DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
+            return values;
+        }
+        DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _) if digits > DIGITS_OF_INTEGERS => {
+            return values;
+        }
+        other => other,
+    };
+    DataType::Dictionary(key, Box::new(values))
 }
 
 /// The type with what other readers know in place of seconds, and of dates in milliseconds, within it.
@@ -420,6 +498,21 @@ fn known_elsewhere(data: &DataType) -> DataType {
 
 fn is_cast(one: &DataType, other: &DataType) -> bool {
     arrow_cast::can_cast_types(one, other) && arrow_cast::can_cast_types(other, one)
+}
+
+/// Of each column of leaves whether its rows share values.
+fn shared(schema: &Schema) -> Vec<bool> {
+    fn add(data: &DataType, to: &mut Vec<bool>) {
+        match data {
+            DataType::Dictionary(..) => to.push(true),
+            DataType::RunEndEncoded(_, values) => add(values.data_type(), to),
+            nested if nested.is_nested() => parts(nested).into_iter().for_each(|part| add(part, to)),
+            _ => to.push(false),
+        }
+    }
+    let mut shared = Vec::new();
+    schema.fields().iter().for_each(|field| add(field.data_type(), &mut shared));
+    shared
 }
 
 /// A column as the library would store it.
@@ -473,21 +566,19 @@ fn fits(known: &TypePtr, made: &TypePtr, data: &DataType) -> bool {
         root.ok().map(|root| SchemaDescriptor::new(Arc::new(root)))
     };
     let (Some(known), Some(made)) = (leaves(known), leaves(made)) else { return false };
-    let same =
-        |(known, made): (&parquet::schema::types::ColumnDescPtr, &parquet::schema::types::ColumnDescPtr)| {
-            let (stored, wanted) = (known.physical_type(), made.physical_type());
-            let length =
-                stored != Physical::FIXED_LEN_BYTE_ARRAY || known.type_length() == made.type_length();
-            let whole = matches!(stored, Physical::INT32 | Physical::INT64);
-            let is_wide = matches!(data, DataType::Decimal128(..) | DataType::Decimal256(..));
-            known.max_def_level() == made.max_def_level()
-                && known.max_rep_level() == made.max_rep_level()
-                && !matches!(known.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
-                && (stored == wanted && length
-                    || whole && is_wide
-                    || is_of_least_bytes(known) && known.type_precision() == made.type_precision()
-                    || stored == Physical::INT32 && data == &DataType::Date64)
-        };
+    let same = |(known, made): (&ColumnDescPtr, &ColumnDescPtr)| {
+        let (stored, wanted) = (known.physical_type(), made.physical_type());
+        let length = stored != Physical::FIXED_LEN_BYTE_ARRAY || known.type_length() == made.type_length();
+        let whole = matches!(stored, Physical::INT32 | Physical::INT64);
+        let is_wide = matches!(data, DataType::Decimal128(..) | DataType::Decimal256(..));
+        known.max_def_level() == made.max_def_level()
+            && known.max_rep_level() == made.max_rep_level()
+            && !matches!(known.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
+            && (stored == wanted && length
+                || whole && is_wide
+                || is_of_least_bytes(known) && known.type_precision() == made.type_precision()
+                || stored == Physical::INT32 && data == &DataType::Date64)
+    };
     known.num_columns() == made.num_columns() && known.columns().iter().zip(made.columns()).all(same)
 }
 

@@ -3,6 +3,7 @@
 mod columns;
 mod damaged;
 mod dialects;
+mod dictionaries;
 mod excel;
 mod exports;
 mod faithful;

@@ -295,7 +295,8 @@ pub(crate) fn read_npz(path: &Path) -> std::collections::BTreeMap<String, (usize
         assert_eq!(crc32fast::hash(entry) as usize, crc);
         let header = u16::from_le_bytes(entry[8..10].try_into().unwrap()) as usize;
         let dict = std::str::from_utf8(&entry[10..10 + header]).unwrap();
-        let width = if dict.contains("'|u1'") { 1 } else { 8 };
+        let descr = dict.split("'descr': '").nth(1).unwrap().split('\'').next().unwrap();
+        let width = descr.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
         let shape = dict.split("'shape': (").nth(1).unwrap().split(')').next().unwrap();
         let shape = shape.split(',').filter_map(|n| n.trim().parse().ok()).collect();
         arrays
