@@ -789,10 +789,17 @@ class Session:
         messages: tuple[Any, Any] | None = None,
         choices: Any = None,
         max_message: int = 1 << 20,
+        of: int | None = None,
         protocol: str | None = None,
         progress: Listener = None,
     ) -> Transfers:
         """As :func:`tacit.ot`, with this session's peer."""
+        if of is not None:
+            if n is None or kind not in (None, "rot") or messages is not None or choices is not None or protocol:
+                raise UsageError("of: goes with n and role alone; such transfers are random")
+            with _Told(progress) as told:
+                raw = _tacit.vole(self._peer, role, n, of=of, progress=told)
+            return _transfers(raw)
         if messages is not None and role != "sender":
             raise UsageError('messages: these are the sender\'s; give role="sender"')
         if choices is not None and role != "receiver":
@@ -823,10 +830,17 @@ class Session:
             )
         return _transfers(raw)
 
-    def vole(self, n: int, *, role: Literal["sender", "receiver"], progress: Listener = None) -> Transfers:
+    def vole(
+        self,
+        n: int,
+        *,
+        role: Literal["sender", "receiver"],
+        field: Literal["gf128", "gf4", "gf16", "gf256", "p61", "p128"] = "gf128",
+        progress: Listener = None,
+    ) -> Transfers:
         """As :func:`tacit.vole`, with this session's peer."""
         with _Told(progress) as told:
-            raw = _tacit.vole(self._peer, role, n, progress=told)
+            raw = _tacit.vole(self._peer, role, n, field=field, progress=told)
         return _transfers(raw)
 
 
@@ -1187,6 +1201,7 @@ def ot(
     messages: tuple[Any, Any] | None = None,
     choices: Any = None,
     max_message: int = 1 << 20,
+    of: int | None = None,
     protocol: str | None = None,
     progress: Listener = None,
     **session: Any,
@@ -1202,6 +1217,9 @@ def ot(
     What a side does not give is drawn at random. The receiver's ``m`` is as the sender's messages are (lists come as
     an array of objects), of at most `max_message` bytes each; it learns how long the longest is. The count is theirs.
 
+    With `of`, 2, 4, 16 or 256, each random transfer has that many messages: the sender's ``m`` is
+    ``uint64[n, of, 2]``, the receiver's ``u`` says which of them its ``m`` is.
+
         >>> tacit.ot(role="sender", messages=(["no", "left"], ["yes", "right"]), …)
         >>> tacit.ot(role="receiver", choices=[1, 0], …).m
         array(['yes', 'left'], dtype=object)
@@ -1213,14 +1231,24 @@ def ot(
         messages=messages,
         choices=choices,
         max_message=max_message,
+        of=of,
         protocol=protocol,
         progress=progress,
     )
 
 
 def vole(
-    n: int, *, role: Literal["sender", "receiver"], progress: Listener = None, **session: Any
+    n: int,
+    *,
+    role: Literal["sender", "receiver"],
+    field: Literal["gf128", "gf4", "gf16", "gf256", "p61", "p128"] = "gf128",
+    progress: Listener = None,
+    **session: Any,
 ) -> Transfers:
-    """`n` correlations over GF(2^128): the sender has ``delta`` and ``v``, the receiver ``u`` and ``w``, with
-    w = v + u·delta (all ``uint64[n, 2]``, bits of the polynomial basis, lowest first)."""
-    return Session(**session).vole(n, role=role, progress=progress)
+    """`n` correlations w = v + u·delta over a field: the sender has ``delta`` and ``v``, the receiver ``u`` and ``w``.
+
+    ``"gf128"``, GF(2^128): all ``uint64[n, 2]``, bits of the polynomial basis, lowest first. ``"gf4"``, ``"gf16"`` and
+    ``"gf256"``: u in that subfield, ``uint8[n]``. Integers modulo 2^61 − 1 (``"p61"``, ``uint64[n]``) or 2^128 − 159
+    (``"p128"``, ``uint64[n, 2]``): semi-honest only.
+    """
+    return Session(**session).vole(n, role=role, field=field, progress=progress)

@@ -232,4 +232,12 @@ def ot(
     max_message: int | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...
-def vole(peer: Peer, role: str, count: int, *, progress: Told = None) -> dict[str, Any]: ...
+def vole(
+    peer: Peer,
+    role: str,
+    count: int,
+    *,
+    field: str = "gf128",
+    of: int | None = None,
+    progress: Told = None,
+) -> dict[str, Any]: ...

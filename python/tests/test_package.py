@@ -127,6 +127,40 @@ def test_vole_holds_in_the_field(tmp_path) -> None:
         assert number(made.w[i]) == number(theirs["v"][i]) ^ multiply(number(made.u[i]), delta)
 
 
+@pytest.mark.parametrize(("field", "prime"), [("p61", 2**61 - 1), ("p128", 2**128 - 159)])
+def test_vole_over_primes(field: str, prime: int) -> None:
+    address = free_address()
+    code = """
+    made = tacit.vole(500, role="sender", field=field, listen=address, security="semi-honest")
+    tell([made.delta.tolist(), made.v.tolist()])
+    """
+    with party(code, address=address, field=field) as peer:
+        made = tacit.vole(500, role="receiver", field=field, connect=address, security="semi-honest")
+        ((delta, v),) = peer.end()
+
+    def number(words):
+        return int(words) if field == "p61" else int(words[0]) | int(words[1]) << 64
+
+    delta = number(delta[0] if field == "p61" else delta)
+    for ours, theirs, w in zip(made.u, v, made.w, strict=True):
+        assert number(w) == (number(theirs) + number(ours) * delta) % prime
+    with pytest.raises(tacit.UsageError, match="semi-honest"):
+        tacit.vole(1, role="sender", field=field, connect="127.0.0.1:1")
+
+
+@pytest.mark.parametrize("of", [4, 256])
+def test_one_of_several(of: int) -> None:
+    address = free_address()
+    code = "made = tacit.ot(300, role='sender', of=of, listen=address); tell(made.m.tolist())"
+    with party(code, address=address, of=of) as peer:
+        made = tacit.ot(300, role="receiver", of=of, connect=address)
+        (messages,) = peer.end()
+    assert made.u.max() < of and len(set(made.u.tolist())) > of // 4
+    assert [messages[i][choice] for i, choice in enumerate(made.u)] == made.m.tolist()
+    with pytest.raises(tacit.UsageError, match="2, 4, 16 or 256"):
+        tacit.ot(1, role="sender", of=3, connect="127.0.0.1:1")
+
+
 WAITS = """
 import sys, time, tacit
 print("ready", flush=True)

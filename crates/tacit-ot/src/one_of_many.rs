@@ -3,7 +3,7 @@
 //!
 //! The sender's message x is H(i, v + x·Δ), the receiver's H(i, w) that of its choice u. H is MITCCRH with
 //! one gid an OT, under which the receiver does not know p − 1 inputs. As secure as the VOLE, in the
-//! ideal-cipher model; traffic is that of the VOLE and 16 bytes at setup.
+//! ideal-cipher model (`docs/proofs/vole.md`, 4.7); traffic is that of the VOLE and 16 bytes at setup.
 
 use crate::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
 use crate::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};

@@ -5,12 +5,10 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use tacit::job::ot::{Job, Role, Sink, Source};
+use tacit::job::vole as correlations;
 use tacit::ot::{Choices, Form, Kind, Layout, Messages, Own, Sent};
 use tacit::plan::Choice;
-use tacit_crypto::{BitVec, Block, Prg};
-use tacit_net::Agreement;
-use tacit_ot::vole::gf128::{Gf128Receiver, Gf128Sender};
-use tacit_ot::{VoleReceiver, VoleSender};
+use tacit_crypto::{BitVec, Block};
 use zeroize::Zeroizing;
 
 /// What a run makes, as it will lie in the arrays: blocks are two words, the low one first.
@@ -193,57 +191,95 @@ pub(crate) fn ot<'py>(
     Ok(dict)
 }
 
-/// Vector oblivious linear evaluation over GF(2^128): w = v + u·Δ; the sender holds Δ and v, the receiver u
-/// and w.
+/// What a run of correlations makes: blocks are two words, the low one first.
+#[derive(Default)]
+struct Correlations {
+    delta: Option<Block>,
+    bytes: Vec<u8>,
+    u: Vec<u64>,
+    v: Vec<u64>,
+}
+
+impl correlations::Sink for Correlations {
+    fn sent(&mut self, delta: Option<Block>, v: &[Block]) -> tacit::Result<()> {
+        self.delta = self.delta.or(delta);
+        self.v.extend(v.iter().flat_map(|&block| words(block)));
+        Ok(())
+    }
+
+    fn received(&mut self, u: correlations::Inputs<'_>, w: &[Block]) -> tacit::Result<()> {
+        match u {
+            correlations::Inputs::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
+            correlations::Inputs::Blocks(blocks) => {
+                self.u.extend(blocks.iter().flat_map(|&block| words(block)))
+            }
+        }
+        self.v.extend(w.iter().flat_map(|&block| words(block)));
+        Ok(())
+    }
+}
+
+/// Correlations over a field, w = v + u·Δ (the sender holds Δ and v, the receiver u and w), or with `of` random OTs of
+/// so many messages each.
 #[pyfunction]
-#[pyo3(signature = (peer, role, count, *, progress=None))]
+#[pyo3(signature = (peer, role, count, *, field="gf128", of=None, progress=None))]
 pub(crate) fn vole<'py>(
     py: Python<'py>,
     peer: &Peer,
     role: &str,
     count: usize,
+    field: &str,
+    of: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     py.import("numpy")?;
-    let sends = match role {
-        "sender" => true,
-        "receiver" => false,
+    let role = match role {
+        "sender" => Role::Sender,
+        "receiver" => Role::Receiver,
         _ => return Err(fault::usage(py, "role is \"sender\" or \"receiver\"")),
     };
-    if count > MOST_VOLE {
+    let Some(field) = correlations::Field::named(field) else {
+        let names = correlations::Field::names().collect::<Vec<_>>().join(", ");
+        return Err(fault::usage(py, format!("field: one of {names}")));
+    };
+    if count.saturating_mul(of.unwrap_or(1)) > MOST_VOLE {
         return Err(fault::usage(py, format!("count: at most {MOST_VOLE} at a time")));
     }
-    let security = peer.security;
-    let ((delta, first, second), stats) = peer.run(py, progress, move |session, _| {
-        let base = session.base()?;
-        let (ours, theirs) = if sends { ("sender", "receiver") } else { ("receiver", "sender") };
-        let agreement = Agreement::new("vole", ours, theirs)
-            .with("field", "GF(2^128)")
-            .with("base-ot", base.name())
-            .with("count", count);
-        session.run(agreement, |opened| {
-            let (channel, mut prg) = (opened.channel(), Prg::from_os());
-            let mut first = vec![Block::ZERO; count];
-            if sends {
-                let mut sender = Gf128Sender::setup(channel, &*base, &mut prg, security)?;
-                sender.extend(channel, &mut first)?;
-                return Ok((Some(sender.delta()), first, Vec::new()));
-            }
-            let mut second = vec![Block::ZERO; count];
-            let mut receiver = Gf128Receiver::setup(channel, &*base, &mut prg, security)?;
-            receiver.extend(channel, &mut first, &mut second)?;
-            Ok((None, first, second))
-        })
+    let kind = of.map_or(correlations::Kind::Vole(field), correlations::Kind::OneOf);
+    let job = correlations::Job { role, kind, count: count as u64, security: peer.security };
+    let (kept, stats) = peer.run(py, progress, move |session, desk| {
+        let mut kept = Correlations::default();
+        let ran = session.run_vole(&job, &mut kept, desk)?;
+        Ok((kept, ran.stats))
     })?;
-    let array = |values: Vec<Block>| blocks(py, values.into_iter().flat_map(words).collect());
     let dict = fault::passed(py, &stats, None)?;
-    if let Some(delta) = delta {
-        dict.set_item("delta", PyArray1::from_slice(py, &words(delta)))?;
-        dict.set_item("v", array(first)?)?;
-    } else {
-        dict.set_item("u", array(first)?)?;
-        dict.set_item("w", array(second)?)?;
+    let narrow = kind == correlations::Kind::Vole(correlations::Field::P61);
+    let array = |words: Vec<u64>| -> PyResult<Bound<'py, PyAny>> {
+        if narrow {
+            return Ok(PyArray1::from_vec(py, words.into_iter().step_by(2).collect()).into_any());
+        }
+        match of.filter(|_| role == Role::Sender) {
+            Some(p) => Ok(PyArray1::from_vec(py, words).reshape([count, p, 2])?.into_any()),
+            None => blocks(py, words),
+        }
+    };
+    if let Some(delta) = kept.delta {
+        let delta = words(delta);
+        dict.set_item("delta", PyArray1::from_slice(py, if narrow { &delta[..1] } else { &delta }))?;
     }
+    if role == Role::Receiver {
+        let bytes = of.is_some() || matches!(field, correlations::Field::Sub(_));
+        dict.set_item(
+            "u",
+            if bytes { PyArray1::from_vec(py, kept.bytes).into_any() } else { array(kept.u)? },
+        )?;
+    }
+    let name = match (of, role) {
+        (Some(_), _) => "m",
+        (None, Role::Sender) => "v",
+        (None, Role::Receiver) => "w",
+    };
+    dict.set_item(name, array(kept.v)?)?;
     Ok(dict)
 }
 

@@ -28,6 +28,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("ot deal", "sender", Kind::Secret),
     ("ot deal", "receiver", Kind::Secret),
     ("ot expand", "out", Kind::Result),
+    ("vole", "out", Kind::Result),
     ("nisc keygen", "out", Kind::KeyPair),
     ("nisc answer", "key", Kind::Secret),
     ("nisc answer", "out", Kind::Result),

@@ -22,6 +22,7 @@ mod relay;
 mod request;
 mod serve;
 mod tags;
+mod vole;
 
 use crate::cli::Context;
 use clap::Subcommand;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Tags(tags::Args),
     /// Makes n oblivious transfers with the peer
     Ot(Box<ot::Args>),
+    /// Makes correlations w = v + u·Δ over a field with the peer
+    Vole(Box<vole::Args>),
     /// Oblivious transfers whose messages are files
     Nisc(nisc::Args),
     /// Evaluates a circuit, or a function by name, on both parties' inputs
@@ -102,6 +105,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
         Command::Check(args) => check::run(args, context),
         Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
+        Command::Vole(args) => vole::run(*args, context),
         Command::Nisc(args) => nisc::run(args, context),
         Command::Eval(args) => eval::run(args, context),
         Command::Circuit(args) => circuit::run(args, context),

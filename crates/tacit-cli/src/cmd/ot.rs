@@ -8,6 +8,7 @@ use crate::cli::share::Share;
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
 use crate::cmd::psi::size;
+use crate::cmd::vole;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
@@ -97,6 +98,10 @@ pub(crate) struct Args {
     /// With --kind ot, the longest message that the receiver takes
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     max_message: u64,
+    /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; both sides
+    /// must say the same
+    #[arg(long, value_name = "P", conflicts_with_all = ["kind", "protocol", "set", "code", "up_front", "pool", "seed", "messages", "choices", "dry_run"])]
+    of: Option<usize>,
     /// Writes our share to this file, readable by its owner alone. What a receiver of --kind ot gets may go to
     /// a table too (.csv, .parquet, .arrow, .xlsx)
     #[arg(long, value_name = "SHARE.npz", conflicts_with = "messages")]
@@ -146,6 +151,12 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let Some(count) = args.count.or(own.len()) else {
         return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
     };
+    if let (Some(p), Some(role), Some(count)) = (args.of, args.role, args.count) {
+        let (kind, security) = (tacit::job::vole::Kind::OneOf(p), args.security);
+        let job = tacit::job::vole::Job { role: vole::side(role), kind, count, security: security.into() };
+        let (base_ot, out) = (args.base_ot.as_deref(), args.out.as_deref());
+        return vole::Run { job, name: "ot", peer: &args.peer, base_ot, out }.make(security, context);
+    }
     // A name that does not serve is refused before anything else.
     let named = ot::protocol(&args.protocol, args.security.into())?;
     let protocol = Some(args.protocol.as_str()).filter(|name| *name != "auto");

@@ -514,3 +514,100 @@ fn own_messages_and_choices_that_do_not_serve() {
     let (short, long) = (bytes("m.csv"), bytes("longer.csv"));
     assert!((190_000..210_000).contains(&(long - short)), "{short} {long}");
 }
+
+/// One side of `tacit vole`, or of `tacit ot --of`: the sender listens.
+fn correlated(bench: &Bench, words: &[&str]) -> (String, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let sender = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub", "--role", "sender"];
+    let receiver =
+        ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub", "--role", "receiver"];
+    let out = |name| ["--overwrite", "--json", "--out", name];
+    let (s, r) = bench
+        .run_both(&[words, &sender, &out("s.npz")].concat(), &[words, &receiver, &out("r.npz")].concat());
+    assert!(bench.leftovers().is_empty());
+    (s.success().to_owned(), r.success().to_owned())
+}
+
+#[test]
+fn vole_over_every_field() {
+    use tacit::crypto::{Block, gf128};
+    let bench = Bench::with_keys();
+    for (field, security) in [
+        ("gf128", "malicious"),
+        ("gf4", "malicious"),
+        ("gf16", "semi-honest"),
+        ("gf256", "malicious"),
+        ("p61", "semi-honest"),
+        ("p128", "semi-honest"),
+    ] {
+        let words = ["vole", "--field", field, "--security", security, "--count", "2000"];
+        let (said, _) = correlated(&bench, &words);
+        assert!(said.contains("w = v + u·Δ"), "{said}");
+        let (s, r) = (read_npz(&bench.path("s.npz")), read_npz(&bench.path("r.npz")));
+        let words = |bytes: &[u8]| -> Vec<u128> {
+            let word = |bytes: &[u8]| u128::from(u64::from_le_bytes(bytes.try_into().unwrap()));
+            bytes.chunks_exact(8).map(word).collect()
+        };
+        let delta = &s["delta"].2;
+        let (v, u, w) = (&s["v"], &r["u"], &r["w"]);
+        match field {
+            "p61" => {
+                assert_eq!((&v.1, &u.1, &w.1), (&vec![2000], &vec![2000], &vec![2000]));
+                let (delta, p) = (words(delta)[0], (1u128 << 61) - 1);
+                let all = words(&v.2).into_iter().zip(words(&u.2)).zip(words(&w.2));
+                for ((v, u), w) in all {
+                    assert_eq!(w, (v + u * delta) % p);
+                }
+            }
+            // By NumPy and by Python's own integers in the package's tests.
+            "p128" => assert_eq!((&v.1, &u.1, &w.1), (&vec![2000, 2], &vec![2000, 2], &vec![2000, 2])),
+            "gf128" => {
+                let delta = Block::new(blocks(delta)[0]);
+                for ((v, u), w) in blocks(&v.2).iter().zip(blocks(&u.2)).zip(blocks(&w.2)) {
+                    assert_eq!(w, v ^ gf128::mul(Block::new(u), delta).to_u128());
+                }
+            }
+            _ => {
+                let most = 1u32 << field.trim_start_matches("gf").parse::<u32>().unwrap().ilog2();
+                assert_eq!((u.0, &u.1), (1, &vec![2000]));
+                assert!(u.2.iter().all(|u| u32::from(*u) < most));
+                // Where u is alike, w − v = u·Δ is; where it is not, it is not.
+                let mut products = std::collections::BTreeMap::new();
+                for ((v, u), w) in blocks(&v.2).iter().zip(&u.2).zip(blocks(&w.2)) {
+                    assert_eq!(*products.entry(*u).or_insert(w ^ v), w ^ v, "{field}");
+                }
+                let told: std::collections::BTreeSet<u128> = products.values().copied().collect();
+                assert_eq!((told.len(), products[&0]), (products.len(), 0));
+                assert_eq!(products[&1], blocks(delta)[0]);
+            }
+        }
+    }
+    let refused = |field: &str, said: &[&str]| {
+        let words = ["vole", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
+        let rest = ["--role", "sender", "--count", "5", "--field", field];
+        bench.run(&[&words[..], &rest].concat()).fails_with(2, said);
+    };
+    refused("p61", &["--security", "semi-honest"]);
+    refused("gf2", &["--field", "gf128"]);
+}
+
+#[test]
+fn random_transfers_of_several_messages() {
+    let bench = Bench::with_keys();
+    for of in [2, 16, 256] {
+        correlated(&bench, &["ot", "--of", &of.to_string(), "--count", "500"]);
+        let (s, r) = (read_npz(&bench.path("s.npz")), read_npz(&bench.path("r.npz")));
+        assert_eq!((&s["m"].1, &r["m"].1, &r["u"].1), (&vec![500, of, 2], &vec![500, 2], &vec![500]));
+        let (sent, got) = (blocks(&s["m"].2), blocks(&r["m"].2));
+        for ((messages, u), m) in sent.chunks(of).zip(&r["u"].2).zip(got) {
+            assert_eq!(messages[usize::from(*u)], m);
+        }
+    }
+    let words = ["ot", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
+    let refused = |extra: &[&str], said: &[&str]| {
+        let rest = ["--role", "sender", "--count", "5", "--of"];
+        bench.run(&[&words[..], &rest, extra].concat()).fails_with(2, said);
+    };
+    refused(&["3"], &["--of", "2, 4, 16 or 256"]);
+    refused(&["4", "--kind", "ot"], &["--of", "--kind"]);
+}

@@ -26,7 +26,7 @@ pub enum Field {
     P128,
 }
 
-const FIELDS: [(&str, &str, Field); 6] = [
+const ALL_FIELDS: [(&str, &str, Field); 6] = [
     ("gf128", "GF(2^128)", Field::Gf128),
     ("gf4", "GF(4)", Field::Sub(2)),
     ("gf16", "GF(16)", Field::Sub(4)),
@@ -38,17 +38,17 @@ const FIELDS: [(&str, &str, Field); 6] = [
 impl Field {
     /// The field that is called `gf128`, `gf4`, `gf16`, `gf256`, `p61` or `p128`.
     pub fn named(name: &str) -> Option<Self> {
-        FIELDS.iter().find(|(known, ..)| *known == name).map(|(.., field)| *field)
+        ALL_FIELDS.iter().find(|(known, ..)| *known == name).map(|(.., field)| *field)
     }
 
     /// The names that [`named`](Self::named) takes.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        FIELDS.iter().map(|(name, ..)| *name)
+        ALL_FIELDS.iter().map(|(name, ..)| *name)
     }
 
     /// Its name in mathematics.
     pub fn name(self) -> &'static str {
-        FIELDS.iter().find(|(.., field)| *field == self).map_or("", |(_, name, _)| *name)
+        ALL_FIELDS.iter().find(|(.., field)| *field == self).map_or("", |(_, name, _)| *name)
     }
 
     /// Whether a page proves it against a peer that may do anything.
@@ -71,6 +71,17 @@ pub trait Sink {
     fn sent(&mut self, delta: Option<Block>, v: &[Block]) -> Result<()>;
     /// u and w of the next correlations; of 1-out-of-p OT the choices and their messages.
     fn received(&mut self, u: Inputs<'_>, w: &[Block]) -> Result<()>;
+}
+
+/// A sink that may be missing.
+impl<S: Sink> Sink for Option<S> {
+    fn sent(&mut self, delta: Option<Block>, v: &[Block]) -> Result<()> {
+        self.as_mut().map_or(Ok(()), |sink| sink.sent(delta, v))
+    }
+
+    fn received(&mut self, u: Inputs<'_>, w: &[Block]) -> Result<()> {
+        self.as_mut().map_or(Ok(()), |sink| sink.received(u, w))
+    }
 }
 
 /// Correlations that both parties agreed on, and this side's part in them.

@@ -1,0 +1,222 @@
+//! `tacit vole`, and random 1-out-of-p transfers of `tacit ot --of`.
+
+use crate::cli::Context;
+use crate::cli::output::{Output, destination, write_fault};
+use crate::cli::peer::{PeerArgs, Security};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use tacit::crypto::Block;
+use tacit::crypto::text::counted;
+use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::job::vole::{Field, Inputs, Job, Kind, Role as Side, Sink};
+use tacit::{Result, security_name};
+use tacit_console::options::Role;
+use zeroize::Zeroizing;
+
+const AFTER: &str = "\
+Example:
+  tacit vole --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role sender --count 1000000 --out sender.npz
+  tacit vole --connect 127.0.0.1:7700 --identity bob.key --peer alice.pub \\
+      --role receiver --count 1000000 --out receiver.npz
+
+The sender's file has delta and v, the receiver's u and w, with w = v + u·delta over the field.";
+
+/// Makes correlations of vector oblivious linear evaluation with the peer: w = v + u·Δ over a field.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Which side this is: the sender has Δ and v, the receiver u and w
+    #[arg(long, value_enum)]
+    role: Role,
+    /// How many correlations; both sides must say the same
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    count: u64,
+    /// The field: gf128; gf4, gf16 or gf256 for u, the rest in GF(2^128); p61 (2^61 − 1) or p128 (2^128 − 159),
+    /// semi-honest only. Both sides must say the same
+    #[arg(long, value_name = "FIELD", default_value = "gf128", value_parser = field)]
+    field: Field,
+    /// Against which peer to protect; both sides must say the same
+    #[arg(long, value_enum, default_value = "malicious")]
+    security: Security,
+    /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only); both sides must
+    /// say the same
+    #[arg(long, value_name = "NAME")]
+    base_ot: Option<String>,
+    /// Writes our share to this file, readable by its owner alone
+    #[arg(long, value_name = "SHARE.npz")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+fn field(name: &str) -> std::result::Result<Field, String> {
+    Field::named(name).ok_or_else(|| format!("one of {}", Field::names().collect::<Vec<_>>().join(", ")))
+}
+
+/// Runs `tacit vole`.
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    let job = Job {
+        role: side(args.role),
+        kind: Kind::Vole(args.field),
+        count: args.count,
+        security: args.security.into(),
+    };
+    let run = Run {
+        job,
+        name: "vole",
+        peer: &args.peer,
+        base_ot: args.base_ot.as_deref(),
+        out: args.out.as_deref(),
+    };
+    run.make(args.security, context)
+}
+
+pub(super) fn side(role: Role) -> Side {
+    match role {
+        Role::Sender => Side::Sender,
+        Role::Receiver => Side::Receiver,
+    }
+}
+
+/// A run and what it was asked with.
+pub(super) struct Run<'a> {
+    pub(super) job: Job,
+    pub(super) name: &'static str,
+    pub(super) peer: &'a PeerArgs,
+    pub(super) base_ot: Option<&'a str>,
+    pub(super) out: Option<&'a Path>,
+}
+
+impl Run<'_> {
+    pub(super) fn make(&self, security: Security, context: &Context) -> Result<()> {
+        let Run { job, .. } = self;
+        job.check()?;
+        let one = match job.kind {
+            Kind::Vole(_) => "correlation",
+            Kind::OneOf(_) => "OT",
+        };
+        let what = format!("making {}", counted(job.count, one));
+        crate::cmd::check_memory(&what, job.memory(), "make them in several runs")?;
+        let mut session = self.peer.session(security, context)?;
+        if let Some(name) = self.base_ot {
+            session = session.base_ot(name);
+        }
+        let base = session.base()?;
+        let mut share = self.out.map(|out| Share::create(out, job)).transpose()?;
+        let progress = context.progress("VOLE", job.count, one);
+        let ran = session.run_vole(job, &mut share, &progress)?;
+        progress.finish();
+        if let Some(share) = share {
+            share.finish()?;
+        }
+        let other_learns = job.has_learned();
+        let (field, of) = match job.kind {
+            Kind::Vole(field) => (Some(field.name()), None),
+            Kind::OneOf(p) => (None, Some(p)),
+        };
+        let ns_per_item = ran.wall.as_nanos() as f64 / job.count.max(1) as f64;
+        let object = json!({
+            "name": self.name,
+            "field": field,
+            "of": of,
+            "base_ot": base.name(),
+            "role": job.role.name(),
+            "security": security_name(job.security),
+            "count": job.count,
+            "wall_ms": ran.wall.as_secs_f64() * 1e3,
+            "ns_per_item": ns_per_item,
+            "bytes_sent": ran.stats.bytes_sent,
+            "bytes_received": ran.stats.bytes_received,
+            "rounds": ran.stats.rounds,
+            "other_side_learned": other_learns,
+            "out": self.out,
+        });
+        let made = match job.kind {
+            Kind::Vole(field) => format!("{} over {}", counted(job.count, one), field.name()),
+            Kind::OneOf(p) => format!("{} of {p} messages", counted(job.count, "random OT")),
+        };
+        let text = format!(
+            "{made} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} sent, {} received, {}{}; the other side learned \
+             {other_learns}",
+            security_name(job.security),
+            ran.wall.as_secs_f64(),
+            counted(ran.stats.bytes_sent, "byte"),
+            ran.stats.bytes_received,
+            counted(ran.stats.rounds, "round"),
+            self.out.map_or_else(String::new, |out| format!("; your share is in {}", destination(out))),
+        );
+        context.result(&object, &text)
+    }
+}
+
+/// A side's share in a NumPy archive.
+struct Share {
+    writer: Writer<Output>,
+    target: PathBuf,
+    /// Whether elements are written as one word of eight bytes, not as two.
+    narrow: bool,
+    /// The array of v, or of messages: behind Δ where there is one.
+    last: usize,
+}
+
+impl Share {
+    fn create(target: &Path, job: &Job) -> Result<Self> {
+        let n = job.count;
+        let narrow = job.kind == Kind::Vole(Field::P61);
+        let blocks = |name, axes: &[u64]| {
+            let pair = if narrow { None } else { Some(2) };
+            Array::new(name, Element::U64, &axes.iter().copied().chain(pair).collect::<Vec<_>>())
+        };
+        let bytes = |name| Array::new(name, Element::U8, &[n]);
+        let arrays = match (job.kind, job.role) {
+            (Kind::Vole(_), Side::Sender) => {
+                vec![blocks("delta", if narrow { &[1] } else { &[] }), blocks("v", &[n])]
+            }
+            (Kind::Vole(Field::Sub(_)), Side::Receiver) => vec![bytes("u"), blocks("w", &[n])],
+            (Kind::Vole(_), Side::Receiver) => vec![blocks("u", &[n]), blocks("w", &[n])],
+            (Kind::OneOf(p), Side::Sender) => vec![blocks("m", &[n, p as u64])],
+            (Kind::OneOf(_), Side::Receiver) => vec![bytes("u"), blocks("m", &[n])],
+        };
+        let mut out = Output::create_archive(target)?;
+        out.reserve(npz::length(&arrays))?;
+        let writer = Writer::new(out, &arrays).map_err(|e| write_fault(target, e))?;
+        Ok(Share { writer, target: target.to_owned(), narrow, last: arrays.len() - 1 })
+    }
+
+    fn append(&mut self, array: usize, bytes: &[u8]) -> Result<()> {
+        self.writer.append(array, bytes).map_err(|e| write_fault(&self.target, e))
+    }
+
+    fn blocks(&mut self, array: usize, blocks: &[Block]) -> Result<()> {
+        if !self.narrow {
+            return self.append(array, Block::as_bytes(blocks));
+        }
+        let words =
+            Zeroizing::new(blocks.iter().flat_map(|block| block.low().to_le_bytes()).collect::<Vec<_>>());
+        self.append(array, &words)
+    }
+
+    fn finish(self) -> Result<()> {
+        let mut out = self.writer.finish().map_err(|e| write_fault(&self.target, e))?;
+        out.settle()?;
+        out.commit()
+    }
+}
+
+impl Sink for Share {
+    fn sent(&mut self, delta: Option<Block>, v: &[Block]) -> Result<()> {
+        if let Some(delta) = delta {
+            self.blocks(0, &[delta])?;
+        }
+        self.blocks(self.last, v)
+    }
+
+    fn received(&mut self, u: Inputs<'_>, w: &[Block]) -> Result<()> {
+        match u {
+            Inputs::Bytes(bytes) => self.append(0, bytes)?,
+            Inputs::Blocks(blocks) => self.blocks(0, blocks)?,
+        }
+        self.blocks(self.last, w)
+    }
+}
