@@ -4,6 +4,8 @@
 //! plain or under TLS, or over an emulated link. A warm-up is thrown away; the median of the repeats is the
 //! figure.
 #![forbid(unsafe_code)]
+// They panic where nobody reads any more: `tacit_console::print` and `Context::result` do not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod base;
 mod base_ot;
@@ -234,8 +236,7 @@ impl Common {
                 return Ok(());
             }
             let line = serde_json::to_string(&side).map_err(|e| Error::Other(e.to_string()))?;
-            println!("{line}");
-            return Ok(());
+            return tacit_console::print(&line);
         }
         let keys = tempfile::tempdir().map_err(|e| Error::Other(format!("no temporary folder: {e}")))?;
         if self.tls {

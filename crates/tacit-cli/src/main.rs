@@ -1,5 +1,7 @@
 //! The command `tacit`: see `tacit help`.
 #![forbid(unsafe_code)]
+// They panic where nobody reads any more: `tacit_console::say` and `Context::result` do not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod cli;
 mod cmd;

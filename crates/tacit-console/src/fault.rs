@@ -95,8 +95,8 @@ pub fn exit_with(error: &Error) -> ! {
 /// One line on standard error: the message, or with `--json` the object.
 fn say(message: &str, object: Value) {
     match JSON.load(Ordering::Relaxed) {
-        true => eprintln!("{}", redacted(object.to_string())),
-        false => eprintln!("{}", redacted(format!("error: {message}"))),
+        true => crate::say(&redacted(object.to_string())),
+        false => crate::say(&redacted(format!("error: {message}"))),
     }
 }
 
@@ -282,6 +282,11 @@ impl Explained<'_> {
             {
                 "both tables need the same number of rows, in the same order"
             }
+            Error::Net(net::Error::Mismatch { differences })
+                if differences.iter().any(|one| one.setting == "program") =>
+            {
+                "the programs' texts differ, or --function, --constant or --garbler-inputs do"
+            }
             Error::Net(net::Error::Mismatch { .. })
                 if self.has("bits") && self.differences().iter().any(|one| one.setting == "wiring") =>
             {
@@ -294,6 +299,11 @@ impl Explained<'_> {
             Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
             Error::Table(csv::Error::Unfit { .. }) if self.has("unfit") => {
                 "give --unfit null to leave such cells empty"
+            }
+            Error::Table(csv::Error::SheetCell { what, .. })
+                if self.has("error-cells") && what.contains("count as empty") =>
+            {
+                "--error-cells null does that"
             }
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
             Error::Table(csv::Error::Misquoted { .. }) => {
@@ -323,7 +333,9 @@ impl Explained<'_> {
                 StateError::Used | StateError::File(FileError::Other { .. }),
             )) => "see --offline",
             Error::Psi(psi::Error::DuplicateRow) => "see --duplicates",
-            Error::Net(net::Error::WrongPeer { .. }) => "see --peer",
+            Error::Net(net::Error::WrongPeer { .. }) => {
+                "see --peer, and ask for a new .pub file if its key changed"
+            }
             Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("wrong key") => {
                 "is --peer the right file?"
             }
@@ -477,7 +489,7 @@ pub fn made_a_key() {
 /// then.
 pub fn stop_on_signals(line: &'static str) {
     let _ = ctrlc::set_handler(move || {
-        eprintln!("{line}");
+        crate::say(line);
         std::process::exit(INTERRUPTED);
     });
 }

@@ -4,6 +4,8 @@ use crate::os;
 use crate::output::{Output, Target, name};
 use std::fs;
 use std::path::{Path, PathBuf};
+use tacit::data::place;
+use tacit::data::table::covers;
 use tacit::net::durable::folder_of;
 use tacit::{Error, Result};
 
@@ -63,6 +65,14 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
             if same {
                 return Err(one_file(named, input, path));
             }
+            if input.option == TABLE && would_be_part(path, &input.path) {
+                return Err(Error::Input(format!(
+                    "{}: is in {}, the folder or pattern of {TABLE}, and the next run would read it as a part of the \
+                     table; choose another folder",
+                    name(path),
+                    name(&input.path)
+                )));
+            }
         }
         if let Some((other, _)) = places.iter().find(|(_, other)| place != Place::Anywhere && *other == place)
         {
@@ -81,6 +91,24 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
         to_stdout |= matches!(Target::of(path)?, Target::Stdout);
     }
     Ok(to_stdout)
+}
+
+/// The option that names tables, of which a folder's and a pattern's files are one.
+const TABLE: &str = "--input";
+
+/// Whether a file called `output` would be read as a part of the `table`.
+fn would_be_part(output: &Path, table: &Path) -> bool {
+    if place::is_remote(table) || place::is_remote(output) {
+        return false;
+    }
+    let hidden = output.file_name().is_some_and(|file| file.as_encoded_bytes().starts_with(b"."));
+    let aside = output.file_name().is_some_and(|file| file.as_encoded_bytes().starts_with(b"_"));
+    if table.is_dir() {
+        let folders = (os::id_at(table), os::id_at(folder_of(output)));
+        return !hidden && !aside && matches!(folders, (Ok(one), Ok(other)) if one == other);
+    }
+    let whole = [output, table].map(std::path::absolute);
+    matches!(whole, [Ok(output), Ok(table)] if covers(&table, &output))
 }
 
 fn one_file(named: &Named, other: &Named, path: &Path) -> Error {

@@ -1,5 +1,7 @@
 //! How a command talks to its user: results, progress, files, faults, and options that commands share.
 #![forbid(unsafe_code)]
+// They panic where nobody reads any more: `say` and `Context::result` do not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod fault;
 pub mod files;
@@ -11,8 +13,39 @@ pub mod output;
 pub mod progress;
 
 use progress::Progress;
-use std::io::Write;
+use std::io::{self, Write};
 use tacit::{Error, Result};
+
+/// What standard output is called in an error.
+const STDOUT: &str = "standard output";
+
+/// One line on standard error, dropped where it cannot be written: what has nobody who reads it is no reason to
+/// end a run.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// One line on standard output, as it is.
+pub fn print(line: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| stdout_fault(&e))
+}
+
+/// The error of a write to standard output.
+pub fn stdout_fault(source: &io::Error) -> Error {
+    stream_fault(STDOUT, source)
+}
+
+fn stream_fault(name: &str, source: &io::Error) -> Error {
+    let remedy = match source.kind() {
+        io::ErrorKind::BrokenPipe => "is the reader of the pipe gone?",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "make room on its disk, or choose another place"
+        }
+        _ => "is it open, and may it be written?",
+    };
+    Error::Other(format!("{name}: cannot be written ({source}); {remedy}"))
+}
 
 /// How this run talks to the user.
 #[derive(Clone, Copy, Debug)]
@@ -32,18 +65,16 @@ impl Context {
     pub fn result(&self, object: &serde_json::Value, text: &str) -> Result<()> {
         let line = if self.json { object.to_string() } else { text.to_owned() };
         let (mut out, name): (Box<dyn Write>, _) = match self.stdout_taken {
-            false => (Box::new(std::io::stdout().lock()), "standard output"),
-            true => (Box::new(std::io::stderr().lock()), "standard error"),
+            false => (Box::new(io::stdout().lock()), STDOUT),
+            true => (Box::new(io::stderr().lock()), "standard error"),
         };
-        writeln!(out, "{line}")
-            .and_then(|()| out.flush())
-            .map_err(|e| Error::Other(format!("{name}: {e}; is the reader of the pipe gone?")))
+        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| stream_fault(name, &e))
     }
 
     /// Tells the user something on standard error, unless the mode is silent or quiet.
     pub fn note(&self, text: &str) {
         if !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet) {
-            eprintln!("{text}");
+            say(text);
         }
     }
 

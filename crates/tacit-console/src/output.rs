@@ -25,13 +25,15 @@ const PART: [&str; 2] = [".tacit-out-", ".part"];
 const BUFFER: usize = 1 << 16;
 /// Symbolic links that are followed, as many as Linux follows.
 const LINKS: usize = 40;
+/// Bytes of a key and a signature in front of a message of `tacit nisc`, with the version.
+const AUTHOR: usize = 1 + 32 + 64;
 /// Bytes of a file that are looked at to see whether it may be replaced.
 const HEAD: u64 = 4096;
 
 /// Whether files may be replaced: the command line's `--overwrite`, which holds for the whole process.
 static OVERWRITE: AtomicBool = AtomicBool::new(false);
 
-/// From now on files that hold no secret may be replaced.
+/// From now on files that hold no secret and no state of security may be replaced.
 pub fn allow_overwrite() {
     OVERWRITE.store(true, Ordering::Relaxed);
 }
@@ -179,8 +181,13 @@ fn descriptor(path: &Path) -> Option<Target> {
 fn precious(path: &Path) -> io::Result<Option<&'static str>> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    let kinds: [(&[u8], &str); 8] = [
+    // What is signed has its author's key and signature in front.
+    if let Some(message) = head.strip_prefix(b"tacitsign").and_then(|rest| rest.get(AUTHOR..)) {
+        head = message.to_vec();
+    }
+    let kinds: [(&[u8], &str); 9] = [
         (b"tacit-ed25519-private", "a private key"),
+        (b"tacit-ed25519 ", "a public key"),
         (b"TACITPOL", "a pool of correlations"),
         (b"TACITAP1", "a pool of prepared gates"),
         (b"TACITST", "a state of tacit eval --offline"),
@@ -189,11 +196,29 @@ fn precious(path: &Path) -> io::Result<Option<&'static str>> {
         (b"tacitnisc", "a key of tacit nisc"),
         (b"tacitprf", "a private file of tacit tags"),
     ];
-    // Of what `tacit nisc` writes, kinds 2 and 4 are keys; the version stands before the kind.
-    let is_message = |head: &[u8]| head.starts_with(b"tacitnisc") && !matches!(head.get(10), Some(2 | 4));
+    // Of what `tacit nisc` writes, kinds 1, 2 and 4 are keys; the version stands before the kind.
+    let is_message = |head: &[u8]| head.starts_with(b"tacitnisc") && !matches!(head.get(10), Some(1 | 2 | 4));
     let pem = head.windows(16).any(|window| window == b"PRIVATE KEY-----");
     let found = kinds.iter().find(|(magic, _)| head.starts_with(magic) && !is_message(&head));
-    Ok(found.map(|(_, what)| *what).or(pem.then_some("a private key")))
+    Ok(found.map(|(_, what)| *what).or(pem.then_some("a private key")).or_else(|| kept_lines(path, &head)))
+}
+
+/// What a file of lines is in which a budget, a run or a succession is remembered.
+fn kept_lines(path: &Path, head: &[u8]) -> Option<&'static str> {
+    let line = head.split(|byte| *byte == b'\n').next()?;
+    let hex = |at: usize| line.get(at..at + 64).is_some_and(|part| part.iter().all(u8::is_ascii_hexdigit));
+    if hex(0) && line.get(64..67) == Some(b" {\"") {
+        return Some("a service's ledger");
+    }
+    if hex(0) && line.get(64) == Some(&b' ') && hex(65) && line.len() == 140 {
+        return Some("a memory of which key follows which");
+    }
+    if line.starts_with(b"{\"input_salt\":") {
+        return Some("the private part of records");
+    }
+    // A chain that was exported has the same lines, and no private part beside it.
+    let is_chain = line.starts_with(b"{\"begun\":") || line.starts_with(b"{\"common\":");
+    (is_chain && folder_of(path).join("private.jsonl").exists()).then_some("a chain of records")
 }
 
 /// An output under way. Dropped before [`commit`](Self::commit), a file leaves nothing.
@@ -436,9 +461,18 @@ fn part(place: &Path, target: &Path, is_public: bool) -> Result<NamedTempFile> {
         if is_public {
             os::give_usual_rights(&mut builder);
         }
-        let temp = builder
-            .tempfile_in(folder)
-            .map_err(|e| unwritable(target, &format!("{e}; create the folder or choose another")))?;
+        // The library's words name the unfinished file.
+        let temp = builder.tempfile_in(folder).map_err(|e| {
+            let why = match e.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "no right to make files in its folder; change the folder's rights or choose another"
+                        .to_owned()
+                }
+                io::ErrorKind::NotFound => "there is no such folder; create it or choose another".to_owned(),
+                kind => format!("{}; choose another folder", io::Error::from(kind)),
+            };
+            unwritable(target, &why)
+        })?;
         // Another run's sweep may take a file for a dead one before its lock is on it.
         let file = temp.as_file();
         let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));

@@ -221,7 +221,7 @@ impl Progress {
         if always || state.printed.is_none_or(|last| now - last >= LINE_EVERY) {
             state.printed = Some(now);
             let View { done, total, .. } = state.view;
-            eprintln!("progress {} {done} {total}", state.label.replace(' ', "-"));
+            crate::say(&format!("progress {} {done} {total}", state.label.replace(' ', "-")));
         }
     }
 }
@@ -242,7 +242,7 @@ impl Observer for Progress {
 
     fn interrupted(&self, why: &tacit::Error) {
         if !matches!(self.mode, Mode::Silent | Mode::Quiet) {
-            self.bar.suspend(|| eprintln!("note: {why}; waiting for the peer to come back"));
+            self.bar.suspend(|| crate::say(&format!("note: {why}; waiting for the peer to come back")));
         }
     }
 
@@ -250,11 +250,11 @@ impl Observer for Progress {
         if !matches!(self.mode, Mode::Silent | Mode::Quiet) {
             let Widths { key, held, .. } = widths;
             self.bar.suspend(|| {
-                eprintln!(
+                crate::say(&format!(
                     "the peer's columns: {key} a key; what may match takes {held} of memory",
                     key = counted(key, "byte"),
                     held = counted(held, "byte")
-                )
+                ))
             });
         }
     }

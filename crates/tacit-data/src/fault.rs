@@ -284,6 +284,14 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// One of several files that an earlier one is too, under whatever name.
+    #[error("{} is the same file as {}, whose rows would count twice; give it once", name(.path), name(.first))]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// What it was called first.
+        first: PathBuf,
+    },
     /// One of several files, whose columns are not those of the first.
     #[error("{}: {what}; files of one table have the same columns", name(.path))]
     Unlike {
@@ -501,7 +509,7 @@ impl Error {
 
     /// Whether what was asked for cannot be, whatever the table holds.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Error::Address { .. } | Error::NotBuilt { .. })
+        matches!(self, Error::Address { .. } | Error::NotBuilt { .. } | Error::Twice { .. })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::fault::{Error, Result};
 use crate::input::{Input, Packing};
 use crate::json;
 use crate::place;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A table whose columns are to be looked at.
@@ -127,7 +128,40 @@ pub(crate) fn listed(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             files.push(path.clone());
         }
     }
+    let mut seen = BTreeMap::new();
+    for file in &files {
+        if let Some(first) = identity(file).and_then(|identity| seen.insert(identity, file)) {
+            return Err(Error::Twice { path: file.clone(), first: first.clone() });
+        }
+    }
     Ok(files)
+}
+
+/// What a file is by, however it is called: two names of one have the same.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Identity {
+    Address(PathBuf),
+    #[cfg(unix)]
+    File(u64, u64, Option<String>),
+    #[cfg(not(unix))]
+    File(PathBuf, Option<String>),
+}
+
+/// The identity of a file, or of a sheet in it; none where it cannot be looked at, which who opens it says.
+fn identity(path: &Path) -> Option<Identity> {
+    if place::is_remote(path) || path == Path::new("-") {
+        return Some(Identity::Address(path.to_owned()));
+    }
+    let (file, part) = place::sheet(path);
+    let part = part.map(str::to_owned);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = std::fs::metadata(file).ok()?;
+        Some(Identity::File(metadata.dev(), metadata.ino(), part))
+    }
+    #[cfg(not(unix))]
+    Some(Identity::File(std::fs::canonicalize(file).ok()?, part))
 }
 
 /// The files that this name leads to, without those that cannot be looked at.

@@ -270,10 +270,7 @@ fn constants_of(
     }
     for (name, ty, meta) in wanted {
         let Some(text) = options.constants.get(&name) else {
-            return Err(Error::at(
-                meta,
-                format!("the constant {name} has no value: give {name}=VALUE as a constant"),
-            ));
+            return Err(Error::at(meta, format!("the constant {name} has no value; give {name}=VALUE")));
         };
         let ty = types.resolve(ty, meta)?;
         let value = literal::parse(&[(&name, &ty)], text).map_err(|e| Error::at(meta, e.to_string()))?;

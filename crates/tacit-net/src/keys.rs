@@ -48,7 +48,7 @@ impl PublicKey {
     }
 
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, &'static str> {
-        let mut words = text.split_whitespace();
+        let mut words = without_mark(text).split_whitespace();
         match words.next() {
             Some(PRIVATE_LABEL) => {
                 Err("this is a private key; give the .pub file, and never pass the private one on")
@@ -253,13 +253,27 @@ impl Identity {
     }
 }
 
+/// The text without the byte order mark that some editors put in front.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
     Error::Key { path: path.display().to_string(), reason: reason.to_string() }
 }
 
 pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
     let file = File::open(path);
-    let file = file.map_err(|error| key_error(path, format!("{error}; {remedy}")))?;
+    let file = file.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => key_error(path, format!("{error}; {remedy}")),
+        std::io::ErrorKind::PermissionDenied => {
+            key_error(path, "you may not read it; check whose it is, and its rights")
+        }
+        kind => key_error(path, std::io::Error::from(kind)),
+    })?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(key_error(path, "is a folder; name a file in it"));
+    }
     // Room for the whole from the start: a buffer that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize + 1));
     let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes);

@@ -74,10 +74,10 @@ impl PublicKeys {
 
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, &'static str> {
         const DAMAGED: &str = "a line on a key's successor is damaged; ask for the file again";
-        let mut lines = text.lines();
+        let mut lines = keys::without_mark(text).lines().filter(|line| !line.trim().is_empty());
         let first = PublicKey::parse(lines.next().unwrap_or_default())?;
         let mut keys = PublicKeys { first, followers: Vec::new() };
-        for line in lines.filter(|line| !line.trim().is_empty()) {
+        for line in lines {
             let words: Vec<&str> = line.split(' ').collect();
             let [SUCCESSOR, key, until, old, new] = words[..] else { return Err(DAMAGED) };
             let key = keys::decode(key).map(|bytes| PublicKey::from_bytes(*bytes)).ok_or(DAMAGED)?;
@@ -202,6 +202,15 @@ impl PublicKeys {
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         file.write_all(format!("{gap}{more}").as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
         sync_names(folder_of(memory)).map_err(fault)
+    }
+
+    /// A line a key, oldest first: its fingerprint, and until when it is accepted.
+    pub fn lines(&self) -> Vec<String> {
+        let line = |(key, until): (PublicKey, Option<u64>)| match until {
+            Some(day) => format!("{} accepted up to and with {}", key.fingerprint(), date(day)),
+            None => format!("{} the newest", key.fingerprint()),
+        };
+        self.all().into_iter().map(line).collect()
     }
 
     /// What a user should know of the keys that were followed; nothing where none was.

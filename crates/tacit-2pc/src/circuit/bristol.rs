@@ -66,9 +66,14 @@ pub fn read_with(text: &str, bits: Bits) -> Result<Circuit> {
         None => error(last_line, format!("the file ends before the line of {what}")),
     };
     let (line, counts) = header("the numbers of gates and wires")?;
-    let counts = numbers(line, counts)?;
+    let is_numbers = counts.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
+    let counts = match numbers(line, counts) {
+        Err(too_large) if is_numbers => return Err(too_large),
+        found => found.unwrap_or_default(),
+    };
     let [gates, wires] = counts[..] else {
-        return error(line, "two numbers expected: of gates and of wires");
+        let what = "no circuit in a Bristol format, which begins with the numbers of gates and of wires";
+        return error(line, what);
     };
     let (second_line, second) = header("input widths")?;
     let second = numbers(second_line, second)?;
@@ -123,12 +128,9 @@ fn numbers(line: usize, text: &str) -> Result<Vec<u64>> {
 fn number(line: usize, token: &str) -> Result<u64> {
     match token.parse::<u32>() {
         Ok(n) => Ok(n.into()),
-        Err(_) => error(line, format!("{:?} is not a number below 2^32", shorten(token))),
+        // Without the text: what was given as a circuit by mistake may be a table.
+        Err(_) => error(line, "a number below 2^32 is wanted, and something else is there"),
     }
-}
-
-fn shorten(token: &str) -> String {
-    token.chars().take(24).collect()
 }
 
 fn old_shape(line: usize, a: u64, b: u64, out: u64) -> Result<Shape> {
@@ -199,7 +201,12 @@ impl Reader {
             "XOR" | "AND" | "XNOR" | "OR" | "NOR" | "NAND" => (fan_in, fan_out) == (2, 1),
             "INV" | "NOT" | "EQ" | "EQW" => (fan_in, fan_out) == (1, 1),
             "MAND" => fan_in == 2 * fan_out,
-            _ => return error(line, format!("unknown gate {:?}", shorten(kind))),
+            _ => {
+                return error(
+                    line,
+                    "unknown gate; there are AND, XOR, INV, OR, NAND, NOR, XNOR, EQ, EQW and MAND",
+                );
+            }
         };
         if !fits {
             return error(line, format!("{kind} does not take {fan_in} wires to {fan_out}"));

@@ -62,6 +62,14 @@ impl Field {
         self.width * self.count
     }
 
+    /// What the value of this number, from one, is called.
+    fn at(&self, index: usize) -> String {
+        match self.count {
+            1 => "the value".to_owned(),
+            count => format!("the value at place {index} of {count}"),
+        }
+    }
+
     /// What a value may be, for people: `an unsigned number of 8 bits, 0 to 255`.
     pub fn range(&self) -> String {
         let width = self.width;
@@ -109,7 +117,10 @@ pub enum ValueError {
         given: usize,
     },
     /// Not a number.
-    #[error("{}: value {index} is neither 0x… hex nor a decimal integer; {} is wanted", .field.name, .field.range())]
+    #[error(
+        "{}: {} is neither 0x… hex nor a decimal integer; {} is wanted",
+        .field.name, .field.at(*index), .field.range()
+    )]
     Syntax {
         /// The field.
         field: Field,
@@ -117,7 +128,10 @@ pub enum ValueError {
         index: usize,
     },
     /// Too large or too small.
-    #[error("{}: value {index} does not fit {} bits: {} is wanted", .field.name, .field.width, .field.range())]
+    #[error(
+        "{}: {} does not fit {}: {} is wanted",
+        .field.name, .field.at(*index), counted(.field.width, "bit"), .field.range()
+    )]
     Range {
         /// The field.
         field: Field,

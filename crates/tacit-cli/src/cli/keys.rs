@@ -152,6 +152,9 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
 /// What the keys of our file look like that we did not say: words for nothing, and text with a type of its own.
 fn hints(spec: &KeySpec, tally: &Tally) -> Vec<String> {
     let mut hints = Vec::new();
+    if tally.rows == 0 {
+        hints.push("your table has no rows; was its export cut short?".to_owned());
+    }
     let words = tally.signs.words(tally.rows);
     for part in 0..spec.columns.len() {
         let of: Vec<_> = words.iter().filter(|(at, ..)| *at == part).collect();

@@ -166,9 +166,9 @@ impl PeerArgs {
             }
             (None, None, true) => {
                 if context.progress != crate::cli::progress::Mode::Lines {
-                    eprintln!(
+                    tacit_console::say(
                         "WARNING: --insecure-plaintext: no TLS. Anybody on the way can read and change what passes, \
-                         and the peer can be anybody."
+                         and the peer can be anybody.",
                     );
                 }
                 if self.i_understand { Ok(session.plaintext_anywhere()) } else { session.plaintext() }

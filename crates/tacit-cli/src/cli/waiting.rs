@@ -66,7 +66,7 @@ impl Display {
     fn say(&mut self, in_place: bool, whom: &str, still: String) {
         if self.is_due(in_place, Instant::now()) {
             self.printed = Some(Instant::now());
-            eprintln!("{whom}");
+            tacit_console::say(whom);
         } else if in_place {
             let bar = self.bar.get_or_insert_with(|| {
                 let style = ProgressStyle::with_template("{wide_msg}");
@@ -85,8 +85,8 @@ impl Display {
 
     fn note(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| tacit_console::say(line)),
+            None => tacit_console::say(line),
         }
     }
 }

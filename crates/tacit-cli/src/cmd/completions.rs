@@ -4,7 +4,7 @@ use crate::cli::Context;
 use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io::Write;
-use tacit::{Error, Result};
+use tacit::Result;
 
 const AFTER: &str = "\
 Examples:
@@ -25,6 +25,6 @@ pub(super) fn run(args: Args, _: &Context) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::Cli::command(), "tacit", &mut script);
     let mut out = std::io::stdout().lock();
-    let fault = |e| Error::Other(format!("standard output: {e}; is the reader of the pipe gone?"));
+    let fault = |e| tacit_console::stdout_fault(&e);
     out.write_all(&script).and_then(|()| out.flush()).map_err(fault)
 }

@@ -11,12 +11,13 @@ pub(crate) mod total;
 
 use crate::cli::Context;
 use crate::cli::keys::{Columns, column_list, typed_list};
-use crate::cli::output::{Output, destination};
+use crate::cli::output::{Output, destination, open};
 use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cli::table::Written;
 use form::Form;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::catalogue::{self, AUTHENTICATED, FunctionEntry, WMK17, computations, fields_in_words, functions};
@@ -460,8 +461,13 @@ fn single(inputs: Inputs<'_>, given: &[String]) -> Result<Vec<BitVec>> {
         [_, _, ..] => return Err(Error::Usage("several --input are one table, which --batch reads".into())),
         [value] => match value.strip_prefix('@') {
             None => value.to_owned(),
-            Some(path) => std::fs::read_to_string(path)
-                .map_err(|e| Error::file(Path::new(path), "reading the input", e))?,
+            Some(path) => {
+                let path = Path::new(path);
+                let mut text = String::new();
+                let read = open(path)?.read_to_string(&mut text);
+                read.map_err(|e| Error::file(path, "reading the input", e))?;
+                text
+            }
         },
     });
     match inputs {

@@ -1,8 +1,9 @@
 //! `tacit fingerprint`: the fingerprint of a key file, to compare with what the peer says.
 
 use crate::cli::Context;
+use crate::cli::output::name;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tacit::Result;
 use tacit::crypto::text::counted;
 use tacit::net::PublicKeys;
@@ -10,7 +11,7 @@ use tacit::net::PublicKeys;
 const AFTER: &str = "\
 Examples:
   tacit fingerprint bob.pub         the key that Bob gave us: read it to him over the telephone
-  tacit fingerprint alice.key       our own, which its public half has too";
+  tacit fingerprint alice.key       our own, which its public half has too until a successor is named";
 
 /// Shows the fingerprint of a key file, private or public.
 #[derive(clap::Args)]
@@ -26,9 +27,23 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let fingerprint = keys.newest().fingerprint();
     let mut object = json!({ "name": "fingerprint", "file": args.file, "fingerprint": fingerprint });
     let mut text = fingerprint;
-    if let Some(words) = keys.words() {
-        object["chain"] = keys.all().iter().map(|(key, _)| json!(key.fingerprint())).collect();
-        text += &format!("\nof {} that followed each other: {words}", counted(keys.all().len(), "key"));
+    let all = keys.all();
+    if all.len() > 1 {
+        object["chain"] = all.iter().map(|(key, _)| json!(key.fingerprint())).collect();
+        text += &format!("\nthe newest of {}, each followed by the next:", counted(all.len(), "key"));
+        keys.lines().iter().for_each(|line| text += &format!("\n  {line}"));
+    }
+    if let Some((public, newest)) = follower(&args.file, &keys) {
+        object["followed_by"] = json!(newest);
+        text += &format!("\nthis key was followed by {newest}, as {} says", name(&public));
     }
     context.result(&object, &text)
+}
+
+/// The public file beside a private key, and the newest key in it, where that is another one.
+fn follower(file: &Path, keys: &PublicKeys) -> Option<(PathBuf, String)> {
+    let public = file.with_extension("pub");
+    let named = (public != file).then(|| PublicKeys::load(&public).ok())??;
+    let is_followed = named.contains(&keys.newest()) && named.newest() != keys.newest();
+    is_followed.then(|| (public, named.newest().fingerprint()))
 }

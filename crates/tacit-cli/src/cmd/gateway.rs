@@ -50,7 +50,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         cluster: args.cluster,
         key: FileKey::from_identity(&Identity::load(identity)?),
         at_once: args.at_once.into(),
-        lines: Box::new(|line| eprintln!("{line}")),
+        lines: Box::new(tacit_console::say),
         state: args.state.clone(),
     })?;
     let cluster = gateway.cluster_address().to_string();

@@ -41,7 +41,7 @@ struct Common {
     #[arg(long, value_name = "PUBFILE", default_value = "peer.pub")]
     out: PathBuf,
     /// A name for you, which the partner's file shows beside your key; nobody checks it
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", value_parser = super::keygen::comment)]
     comment: String,
     /// The HTTP proxy, as HOST:PORT, that leads to the relay (method CONNECT)
     #[arg(long, value_name = "ADDR", requires = "via")]

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::Result;
 use tacit::crypto::text::counted;
-use tacit::net::{Identity, PublicKey, name_successor};
+use tacit::net::{Identity, PublicKey, PublicKeys, name_successor};
 
 const AFTER: &str = "\
 Examples:
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// A word for people in the public file, such as a name or an e-mail address
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", value_parser = comment)]
     comment: String,
     /// Makes the key that takes this one's place: the old public key names it, by its signature
     #[arg(long, value_name = "FILE")]
@@ -33,6 +33,21 @@ pub(crate) struct Args {
     /// Days for which the old key is accepted beside its successor, 90 at most
     #[arg(long, value_name = "DAYS", default_value_t = 30, requires = "successor_of", value_parser = clap::value_parser!(u64).range(0..=90))]
     overlap: u64,
+}
+
+/// Characters of a comment, at most: more are not shown to the peer.
+const LONGEST_COMMENT: usize = 100;
+
+/// A comment for a public file, which is one line.
+pub(super) fn comment(text: &str) -> std::result::Result<String, String> {
+    let length = text.chars().count();
+    if length > LONGEST_COMMENT {
+        return Err(format!("{length} characters; a comment has {LONGEST_COMMENT} at most"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err("a comment is one line, without control characters".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
@@ -58,11 +73,18 @@ fn succeed(args: &Args, old: &Path, context: &Context) -> Result<()> {
         "name": "keygen", "private": args.out, "public": public, "fingerprint": key.fingerprint(),
         "successor_of": old, "named_in": named_in, "overlap_days": args.overlap,
     });
+    let before = PublicKeys::load(&named_in)?.all().len() > 2;
     let text = format!(
-        "{} is the private key: keep it\n{} names the new key: give it to the peer, in the old file's place\n\
-         the old key is accepted for {}; then take it away\nfingerprint {}",
+        "{} is the private key: keep it\n{} and {} (the same) name the new key: give one to the peer, in the old \
+         file's place\n{}the old key is accepted for {}; then take it away\nfingerprint {}",
         name(&args.out),
+        name(&public),
         name(&named_in),
+        if before {
+            "public files of keys before these two do not name it: pass them on no more\n"
+        } else {
+            ""
+        },
         counted(args.overlap, "more day"),
         key.fingerprint()
     );

@@ -30,7 +30,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let Some(folder) = args.dir else {
         let page = render(command)?;
         let mut out = std::io::stdout().lock();
-        let fault = |e| Error::Other(format!("standard output: {e}; is the reader of the pipe gone?"));
+        let fault = |e| tacit_console::stdout_fault(&e);
         return out.write_all(&page).and_then(|()| out.flush()).map_err(fault);
     };
     if !folder.is_dir() {

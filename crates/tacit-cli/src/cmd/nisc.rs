@@ -16,30 +16,33 @@ use tacit::data::npz::{self, Array, Element, Writer};
 use tacit::job::nisc::{self, Job, Params, Parties};
 use tacit::net::{Identity, PublicKey, PublicKeys};
 use tacit::{Error, Result};
-use tacit_ot::silent::nisc::Kind;
+use tacit_ot::silent::nisc::{Kind, ReceiverKey, SenderKey};
 use tacit_ot::silent::signed::{self, Whose};
 use tacit_store::nisc::{Pending, ReceiverFile, SenderFile};
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
 Examples, Bob receives and Alice sends:
-  bob    tacit nisc keygen --count 1000 --out bob.key              writes bob.key and bob.pub
-  alice  tacit nisc answer --public bob.pub --key alice.key --out answer
-  both   tacit nisc expand …                                       random OTs, without the network
-  bob    tacit nisc ask --key bob.key --choices choices.txt --out question
-  alice  tacit nisc reply --key alice.key --public bob.pub --question question --messages pairs.txt --out reply
-  bob    tacit nisc open --key bob.key --choices choices.txt --answer answer --question question \\
-             --reply reply --out messages.txt
+  bob    tacit nisc keygen --count 1000 --out ot.key --identity bob.key
+  alice  tacit nisc answer --public ot.pub --key for-bob.key --out answer \\
+             --identity alice.key --peer bob.pub
+  both   tacit nisc expand …                         random OTs, without the network
+  bob    tacit nisc ask --key ot.key --choices choices.txt --out question --identity bob.key
+  alice  tacit nisc reply --key for-bob.key --public ot.pub --question question \\
+             --messages pairs.txt --out reply --identity alice.key --peer bob.pub
+  bob    tacit nisc open --key ot.key --choices choices.txt --answer answer \\
+             --question question --reply reply --out messages.txt --peer alice.pub
 
-Choices are the digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
-A key serves for expand or for chosen messages, of which a receiver's takes one question and a sender's one
-reply: the key's file remembers which. Never put an old copy back.
+keygen writes ot.key, which Bob keeps, and ot.pub, which he gives to the senders. Choices are the
+digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
+A key serves for expand or for chosen messages, of which a receiver's takes one question and a
+sender's one reply: the key's file remembers which. Never put an old copy back.
 
-An answer that fails its check tells its sender bits of the receiver's key, so the key's file is wiped then,
-and all its senders need a new one. Anybody can bring that about, and anybody can pass a public key off as
-Bob's, unless messages are signed: with --identity a message carries its author's signature, and with --peer
-no other's is taken. An answer is bound to its signer and to the signer of the public key, so that nobody else
-can pass it off as its own.";
+An answer that fails its check tells its sender bits of the receiver's key, so the key's file is
+wiped then, and all its senders need a new one. Anybody can bring that about, and anybody can
+pass a public key off as Bob's, unless messages are signed: with --identity a message carries its
+author's signature, and with --peer no other's is taken. An answer is bound to its signer and to
+the signer of the public key, so that nobody else can pass it off as its own.";
 
 /// By whom the message that is written is signed.
 #[derive(clap::Args)]
@@ -97,10 +100,16 @@ struct Signed {
 
 impl Trusted {
     /// The keys. The first successor that was seen is remembered beside the own file `own`, as of a connection
-    /// beside `--identity`, and another one refused.
-    fn load(&self, own: &Path) -> Result<Known> {
+    /// beside `--identity`, and another one refused. Errors: also for the key of the `signer` of what is written.
+    fn load(&self, own: &Path, signer: Option<PublicKey>) -> Result<Known> {
         let Some(path) = &self.peer else { return Ok(Known(None)) };
         let keys = PublicKeys::load(path)?;
+        if signer.is_some_and(|signer| keys.accepted_keys().contains(&signer)) {
+            return Err(named(
+                path,
+                &"this is your own public key; give the file that the peer has sent you",
+            ));
+        }
         keys.remember(&own.with_extension("successions"))?;
         Ok(Known(Some(keys.accepted_keys())))
     }
@@ -131,15 +140,22 @@ fn is_kind(path: &Path, bytes: &[u8], wanted: Kind) -> Result<()> {
         Some(kind) => format!("this is {kind}"),
         None => "this is no file of tacit nisc".to_owned(),
     };
-    let fault = format!("{}: {found}; give {wanted}", name(path));
-    let is_own = matches!(wanted, Kind::ReceiverKey | Kind::SenderKey);
-    Err(if is_own { Error::Input(fault) } else { Error::Peer(fault) })
+    // One bit on the way makes a message look like a key, by its first bytes alone.
+    let is_key = |bytes: &[u8]| {
+        let [receiver, sender] = [ReceiverKey::LEN, SenderKey::LEN].map(|len| bytes.get(..len));
+        receiver.is_some_and(|key| ReceiverKey::from_bytes(key, b"").is_ok())
+            || sender.is_some_and(|key| SenderKey::from_bytes(key).is_ok())
+    };
+    let (is_own, shown) = (matches!(wanted, Kind::ReceiverKey | Kind::SenderKey), is_key(message));
+    let warning = if shown && !is_own { ", and pass the secret key on to nobody" } else { "" };
+    let fault = format!("{}: {found}; give {wanted}{warning}", name(path));
+    Err(if shown || is_own { Error::Input(fault) } else { Error::Peer(fault) })
 }
 
 /// What a fault says of a message, without the protocol's name.
 fn what(fault: &tacit_ot::Error) -> String {
     match fault {
-        tacit_ot::Error::Malformed { what, .. } => (*what).to_owned(),
+        tacit_ot::Error::Malformed { what, .. } | tacit_ot::Error::Usage { what, .. } => (*what).to_owned(),
         other => other.to_string(),
     }
 }
@@ -281,15 +297,17 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             keygen(Job { params }, &out, &author.load()?)?
         }
         Step::Answer { public, key, out, author, trusted } => {
-            let known = trusted.load(author.beside(&key))?;
-            answer(&known.read(&public, Kind::PublicKey)?, [&public, &key, &out], &author.load()?)?
+            let (beside, author) = (author.beside(&key), author.load()?);
+            let known = trusted.load(beside, author.name())?;
+            answer(&known.read(&public, Kind::PublicKey)?, [&public, &key, &out], &author)?
         }
         Step::Expand { key, answer, public, out, trusted } => {
-            expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted.load(&key)?)?
+            expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted.load(&key, None)?)?
         }
         Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author.load()?)?,
         Step::Reply { key, public, question, messages, out, author, trusted } => {
-            let known = trusted.load(author.beside(&key))?;
+            let (beside, author) = (author.beside(&key), author.load()?);
+            let known = trusted.load(beside, author.name())?;
             let paths = [&key, &public, &question].map(PathBuf::as_path);
             let public = known.read(&public, Kind::PublicKey)?;
             let asked = known.read(&question, Kind::Question)?;
@@ -298,10 +316,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
                 let fault = "another key has signed it than the receiver's public key, or none; ask the receiver for both";
                 return Err(Error::Peer(format!("{}: {fault}", name(&question))));
             }
-            self::reply(paths, [&public.message, &asked.message], &messages, &out, &author.load()?)?
+            self::reply(paths, [&public.message, &asked.message], &messages, &out, &author)?
         }
         Step::Open { key, choices, answer, question, reply, out, trusted } => {
-            let known = trusted.load(&key)?;
+            let known = trusted.load(&key, None)?;
             let paths = [&key, &answer, &question, &reply].map(PathBuf::as_path);
             let answer = known.read(&answer, Kind::Answer)?;
             let reply = signed_alike(&reply, known.read(&reply, Kind::Reply)?, &answer)?;
@@ -325,7 +343,7 @@ fn keygen(job: Job, out: &Path, author: &Signer) -> Result<Told> {
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
     }
-    let (key, public) = job.keys(author.name(), &mut Prg::from_os())?;
+    let (key, public) = job.keys(author.name(), &mut Prg::from_os()).map_err(plain)?;
     write_all(&[(out, &key.to_bytes())], &[(&public_path, &author.sign(&public)?)])?;
     let learns = job.sender_learns();
     let text = format!(
@@ -362,8 +380,9 @@ fn expand(
     let count = if let Some(answer) = answer {
         let path = answer;
         let answer = known.read(path, Kind::Answer)?;
-        let output =
-            receiver(key)?.expand_out(&answer.message, answer.author).map_err(|e| of_answer(key, path, e))?;
+        let output = receiver(key)?
+            .expand_out(&answer.message, answer.author)
+            .map_err(|e| of_answer(key, path, &answer, e))?;
         let n = output.messages().len() as u64;
         let bits = Zeroizing::new(output.choices().iter().map(u8::from).collect());
         arrays.push((Array::new("u", Element::U8, &[n]), bits));
@@ -439,7 +458,7 @@ fn open(
     }
     let asked = secret
         .receive(&answer.message, answer.author, question)
-        .map_err(|e| of_answer(key, answer_path, e))?;
+        .map_err(|e| of_answer(key, answer_path, answer, e))?;
     let messages = nisc::open(&asked, &choices, reply).map_err(|e| of_answered(reply_path, e))?;
     let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
     for message in messages.iter() {
@@ -469,14 +488,26 @@ fn write_once(out: &Path, message: Pending<'_>, author: &Signer, key: &Path) -> 
 }
 
 /// A fault of a sender's answer. One that fails its check has spent the key, on the disk, before a word is said.
-fn of_answer(key: &Path, answer: &Path, fault: tacit_ot::Error) -> Error {
+fn of_answer(key: &Path, path: &Path, answer: &Signed, fault: tacit_ot::Error) -> Error {
+    let tacit_ot::Error::Cheated { .. } = fault else { return of_file(key, path, fault) };
+    // What was signed came as it was written.
+    let who = match answer.author {
+        Some(_) => "its sender cheated or runs a broken build",
+        None => "it was changed on the way, or its sender cheated or runs a broken build",
+    };
+    Error::Peer(format!(
+        "{}: fails its check ({who}); {} is wiped, as that tells the sender bits of it: make a new key with tacit \
+         nisc keygen, and ask its senders anew",
+        name(path),
+        name(key)
+    ))
+}
+
+/// A fault of what was asked for, without the protocol's name.
+fn plain(fault: Error) -> Error {
     match fault {
-        tacit_ot::Error::Cheated { .. } => Error::Peer(format!(
-            "{fault}; {} is wiped, as that tells the sender bits of it: make a new key with tacit nisc keygen, \
-             and ask its senders anew",
-            name(key)
-        )),
-        other => of_file(key, answer, other),
+        Error::Ot(tacit_ot::Error::Usage { what, .. }) => Error::Usage(what.to_owned()),
+        other => other,
     }
 }
 
@@ -494,7 +525,7 @@ fn of_answered(path: &Path, fault: Error) -> Error {
         Error::Ot(fault @ (tacit_ot::Error::Malformed { .. } | tacit_ot::Error::Cheated { .. })) => {
             Error::Peer(format!("{}: {}", name(path), what(&fault)))
         }
-        other => other,
+        other => plain(other),
     }
 }
 

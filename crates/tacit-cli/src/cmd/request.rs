@@ -12,7 +12,7 @@ use crate::cli::{Context, verbose, waiting};
 use crate::cmd::psi::{Gets, Several, report};
 use crate::cmd::{available_memory, check_memory};
 use serde_json::json;
-use std::io::{BufRead, IsTerminal};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::crypto::text::counted;
@@ -372,11 +372,11 @@ fn taken(args: &Args, offered: &Offered, keys: u64, context: &Context) -> Result
         words.iter().for_each(|line| context.note(line));
         return Ok(true);
     }
-    words.iter().for_each(|line| eprintln!("{line}"));
+    words.iter().for_each(|line| tacit_console::say(line));
     if !std::io::stdin().is_terminal() {
         return Err(Error::Usage("no terminal to confirm the terms; give --yes to accept them".into()));
     }
-    eprint!("Accept these terms? [y/N] ");
+    let _ = write!(std::io::stderr().lock(), "Accept these terms? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.map_err(|e| Error::Other(format!("the answer cannot be read: {e}")))?;

@@ -64,7 +64,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     log::install(if context.verbose { Level::Debug } else { args.log_level }, form);
     let policy = Policy::load(&args.policy).map_err(|unfit| {
         if let lines @ [_, _, ..] = unfit.lines().as_slice() {
-            lines.iter().for_each(|line| eprintln!("{line}"));
+            lines.iter().for_each(|line| tacit_console::say(line));
         }
         Error::from(unfit)
     })?;

@@ -140,3 +140,47 @@ fn fingerprints_of_both_halves_are_what_keygen_said() {
     bench.write("damaged.pub", damaged);
     bench.run(&["fingerprint", "damaged.pub"]).fails_with(3, &["damaged"]);
 }
+
+/// Of keys that followed each other each is told with its end, and an old private key with what followed it.
+#[test]
+fn a_fingerprint_tells_which_key_followed_which() {
+    let bench = Bench::with_keys();
+    let of = |file: &str| bench.run(&["fingerprint", file]).success().trim_end().to_owned();
+    let old = of("alice.key");
+    assert_eq!(old, of("alice.pub"));
+    let keygen = |new: &str, old: &str| {
+        bench.run(&["keygen", "--out", new, "--successor-of", old]).success().to_owned()
+    };
+    let said = keygen("alice2.key", "alice.key");
+    assert!(said.contains("alice2.pub and alice.pub (the same) name the new key"), "{said}");
+    assert!(!said.contains("no more"), "{said}");
+    let new = of("alice2.key");
+    for file in ["alice.pub", "alice2.pub"] {
+        let said = of(file);
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!((lines[0], lines.len()), (&*new, 4), "{said}");
+        assert!(lines[2].starts_with(&format!("  {old} accepted up to and with 20")), "{said}");
+        assert_eq!(lines[3], format!("  {new} the newest"));
+    }
+    assert_eq!(of("alice.key"), format!("{old}\nthis key was followed by {new}, as alice.pub says"));
+    assert!(keygen("alice3.key", "alice2.key").contains("pass them on no more"));
+    // As an editor may leave it.
+    let text = bench.read("bob.pub");
+    bench.write("marked.pub", format!("\u{feff}\r\n{text}"));
+    assert_eq!(of("marked.pub"), of("bob.key"));
+}
+
+#[test]
+fn what_is_wrong_with_a_keys_file_or_its_place_has_its_own_remedy() {
+    let bench = Bench::with_keys();
+    std::fs::create_dir(bench.path("folder")).unwrap();
+    bench.run(&["fingerprint", "folder"]).fails_with(3, &["folder: is a folder; name a file in it"]);
+    bench.run(&["fingerprint", "none.key"]).fails_with(3, &["make one with tacit keygen"]);
+    let long = "x".repeat(101);
+    for comment in [long.as_str(), "two\nlines"] {
+        let said = bench.run(&["keygen", "--out", "c.key", "--comment", comment]);
+        said.fails_with(2, &["--comment", "a comment"]);
+    }
+    assert!(!bench.exists("c.key"));
+    bench.run(&["keygen", "--out", "c.key", "--comment", &long[1..]]).success();
+}

@@ -197,8 +197,11 @@ fn keys_serve_once() {
     ask("moved", "choices.txt", "other").fails_with(3, &["asked before"]);
     nisc(&bench, &["expand", "--key", "moved", "--answer", "answer", "--out", "r.npz"])
         .fails_with(3, &["moved", "chosen messages"]);
-    // A new key under the old name is as good as any.
-    nisc(&bench, &["keygen", "--count", "5", "--out", "bob.key"]).success();
+    // A new key under the old name is as good as any; the old public one stays until it is moved.
+    let keygen = ["keygen", "--count", "5", "--out", "bob.key"];
+    nisc(&bench, &keygen).fails_with(3, &["bob.pub", "never overwritten"]);
+    std::fs::rename(bench.path("bob.pub"), bench.path("moved.pub")).unwrap();
+    nisc(&bench, &keygen).success();
     ask("bob.key", "others.txt", "other").success();
 }
 
@@ -285,6 +288,14 @@ fn a_file_that_is_another_is_named_with_what_it_is() {
             3,
             "bob.key: this is a receiver's secret key; give a sender's secret key",
         ),
+        (
+            REPLY,
+            "--public",
+            "bob.key",
+            3,
+            "bob.key: this is a receiver's secret key; give a receiver's public key, and pass the secret key on to \
+             nobody",
+        ),
         (REPLY, "--question", "old", 4, "old: this is a sender's reply; give a receiver's question"),
         (OPEN, "--reply", "answer", 4, "answer: this is a sender's answer; give a sender's reply"),
         (OPEN, "--answer", "bob.pub", 4, "bob.pub: this is a receiver's public key; give a sender's answer"),
@@ -331,6 +342,49 @@ fn files_may_come_from_standard_input_and_public_ones_are_for_everybody() {
     for name in ["bob.key", "alice.key"] {
         assert_eq!(rights(name), 0o600, "{name}");
     }
+}
+
+/// Damage to a key's own file is told of as that, whichever byte it is, and blames no message.
+#[test]
+fn a_damaged_key_is_called_damaged() {
+    let bench = exchange("linear");
+    nisc(&bench, REPLY).success();
+    for (key, step) in [("bob.key", OPEN), ("alice.key", REPLY)] {
+        let whole = std::fs::read(bench.path(key)).unwrap();
+        // The seed, the digest, the parameters, the owner, and each fifth byte beside them.
+        for at in [11, 13, 21, 53, 60, 90, whole.len() - 1].into_iter().chain((0..whole.len()).step_by(5)) {
+            let mut changed = whole.clone();
+            changed[at] ^= 4;
+            bench.write(key, changed);
+            let said = nisc(&bench, step);
+            said.fails_with(3, &[&format!("error: {key}: "), ";"]);
+            let (_, said) = said.err.split_once(": ").unwrap();
+            assert!(!said.contains("session") && !said.contains("silent nisc"), "byte {at}: {said}");
+            if (11..102).contains(&at) {
+                assert!(said.contains("the key is damaged"), "byte {at}: {said}");
+            }
+        }
+        bench.write(key, &whole[..20]);
+        nisc(&bench, step).fails_with(3, &[key, "the key is damaged"]);
+        bench.write(key, whole);
+        nisc(&bench, step).success();
+    }
+}
+
+/// An unsigned answer that fails its check may have been damaged on the way.
+#[test]
+fn what_an_answer_fails_for_is_said_by_whether_it_was_signed() {
+    let bench = exchange("linear");
+    nisc(&bench, REPLY).success();
+    bench.write("answer", cheating_answer(&bench));
+    let said = nisc(&bench, OPEN);
+    said.fails_with(4, &["answer: fails its check (it was changed on the way, or its sender cheated"]);
+    assert!(!said.err.contains("silent nisc"));
+    let said = nisc(&bench, &["keygen", "--count", "0", "--out", "x.key"]);
+    assert_eq!(said.error_line(), "error: the number of OTs must be from 1 to 2^24");
+    bench.run(&["keygen", "--out", "alice-id.key"]).success();
+    let own = ["--identity", "alice-id.key", "--peer", "alice-id.pub"];
+    nisc(&bench, &[REPLY, &own].concat()).fails_with(3, &["alice-id.pub: this is your own public key"]);
 }
 
 /// A reply that was changed on its way opens to nothing, wherever the change is.

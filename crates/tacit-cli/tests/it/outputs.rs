@@ -477,6 +477,89 @@ fn an_archive_goes_through_a_pipe_whole() {
     }
 }
 
+/// What a budget, a run, a succession or a peer's key is remembered in stays, whatever it is called.
+#[test]
+fn what_security_rests_on_is_not_replaced() {
+    let bench = Bench::with_keys();
+    for more in [&[][..], &["--identity", "alice.key"]] {
+        let name = format!("n{}.key", more.len());
+        bench.run(&[&["nisc", "keygen", "--count", "4", "--out", &name], more].concat()).success();
+    }
+    let hex = "0123456789abcdef".repeat(4);
+    bench.write("ledger", format!("{hex} {{\"entry\":1}}\n"));
+    bench.write("x.successions", format!("{hex} {hex} 2027-01-01\n"));
+    fs::create_dir(bench.path("records")).unwrap();
+    let record = "{\"begun\":{},\"common\":{}}\n";
+    bench.write("records/private.jsonl", "{\"input_salt\":\"00\"}\n");
+    bench.write("records/records.jsonl", record);
+    bench.write("exported.jsonl", record);
+    let export = |to: &str| bench.run(&["circuit", "export", "add8", "--overwrite", "--output", to]);
+    for (file, what) in [
+        ("alice.pub", "a public key"),
+        ("n0.pub", "a key of tacit nisc"),
+        ("n2.pub", "a key of tacit nisc"),
+        ("ledger", "a service's ledger"),
+        ("x.successions", "a memory of which key follows which"),
+        ("records/private.jsonl", "the private part of records"),
+        ("records/records.jsonl", "a chain of records"),
+    ] {
+        let before = fs::read(bench.path(file)).unwrap();
+        export(file).fails_with(3, &[file, what, "never overwritten"]);
+        assert_eq!(fs::read(bench.path(file)).unwrap(), before);
+    }
+    export("exported.jsonl").success();
+    export("exported.jsonl").success();
+}
+
+/// A reader that has gone costs no more than what it would have read: the error goes nowhere, and the exit code
+/// is the run's own.
+#[test]
+fn a_standard_error_that_nobody_reads_ends_nothing() {
+    let bench = stage();
+    let closed = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(writer)
+    };
+    let code = |words: &[&str], out: Stdio, err: Stdio| {
+        bench.command(words).stdout(out).stderr(err).status().unwrap().code()
+    };
+    for list in [&["eval", "--list"][..], &["--json", "eval", "--list"]] {
+        assert_eq!(code(list, closed(), closed()), Some(1), "{list:?}");
+        assert_eq!(code(list, Stdio::null(), closed()), Some(0), "{list:?}");
+    }
+    for wrong in [&["fingerprint", "none.key"][..], &["--json", "fingerprint", "none.key"]] {
+        assert_eq!(code(wrong, Stdio::null(), closed()), Some(3), "{wrong:?}");
+    }
+    assert_eq!(code(&["nonsense"], Stdio::null(), closed()), Some(2));
+    let said = |out: Stdio| {
+        let output = bench.command(&["eval", "--list"]).stdout(out).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, words) = said(closed());
+    assert_eq!(code, Some(1));
+    assert!(
+        words.contains("standard output: cannot be written") && words.contains("of the pipe gone?"),
+        "{words}"
+    );
+    let (code, words) = said(Stdio::from(OpenOptions::new().write(true).open("/dev/full").unwrap()));
+    assert_eq!(code, Some(1));
+    assert!(words.contains("make room") && !words.contains("pipe"), "{words}");
+    // Both sides of a run with notes, whose results are there.
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |way: &str, own: &str, peer: &str, more: &[&str]| {
+        let words =
+            ["psi", way, &address, "--identity", own, "--peer", peer, "--input", "in.csv", "--key", "email"];
+        bench.command(&[&words[..], more].concat()).stdout(Stdio::null()).stderr(closed()).spawn().unwrap()
+    };
+    let mut listener = side("--listen", "alice.key", "bob.pub", &["--result", "peer"]);
+    let mut connector =
+        side("--connect", "bob.key", "alice.pub", &["--result", "me", "--output", "both.csv"]);
+    assert_eq!(connector.wait().unwrap().code(), Some(0));
+    assert_eq!(listener.wait().unwrap().code(), Some(0));
+    assert!(bench.exists("both.csv"));
+}
+
 #[test]
 fn results_made_without_a_peer_follow_the_same_rules() {
     let bench = stage();

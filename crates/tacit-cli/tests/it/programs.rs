@@ -50,7 +50,7 @@ fn a_programs_literals_go_in_and_out_and_both_must_have_the_same_program() {
     }
     let (g, e) = both(&bench, ["a.garble.rs", "c.garble.rs"], [basic, "-5"], &[]);
     for said in [g, e] {
-        said.fails_with(4, &["program"]);
+        said.fails_with(4, &["program", "--constant or --garbler-inputs do"]);
     }
 }
 
@@ -90,7 +90,7 @@ fn faults_of_a_program_name_the_file_and_the_line() {
     bench.write("bad.garble.rs", "pub fn main(x: u8, y: u8) -> u8 {\n    x + z\n}\n");
     bench.run(&["circuit", "stats", "bad.garble.rs"]).fails_with(3, &["bad.garble.rs, line 2: ", "z"]);
     bench.write("good.garble.rs", "const N: u8 = A::N;\npub fn main(x: u8, y: u8) -> u8 { x ^ y ^ N }\n");
-    bench.run(&["circuit", "stats", "good.garble.rs"]).fails_with(3, &["line 1", "A::N=VALUE"]);
+    bench.run(&["circuit", "stats", "good.garble.rs"]).fails_with(3, &["line 1", "--constant A::N=VALUE"]);
     bench.run(&["circuit", "stats", "good.garble.rs", "--constant", "A::N=256"]).fails_with(3, &["0 to 255"]);
     bench.run(&["circuit", "stats", "add8", "--function", "f"]).fails_with(2, &["--function"]);
     let said = bench.run(&["--json", "eval", "good.garble.rs", "--constant", "A::N=5", "--dry-run"]);
@@ -100,6 +100,42 @@ fn faults_of_a_program_name_the_file_and_the_line() {
         (Some(0), &[8, 8].into(), &[8].into())
     );
     assert!(said["source_digest"].as_str().is_some_and(|digest| digest.len() == 64));
+}
+
+/// A table in a circuit's place is called none, and nothing of it is shown: its first line may be a person's.
+#[test]
+fn what_is_no_circuit_and_no_value_is_told_of_without_what_it_holds() {
+    let bench = Bench::new();
+    let stats = |name: &str, content: &str, words: &[&str]| {
+        bench.write(name, content);
+        let said = bench.run(&["circuit", "stats", name]);
+        said.fails_with(3, &[&[name], words].concat());
+        for secret in ["ann", "ANN", "4711", "const"] {
+            assert!(!said.err.contains(secret), "{said:?}");
+        }
+    };
+    let begins = &["line 1: no circuit in a Bristol format"][..];
+    stats("people.csv", "ann@x.example,Ann,4711\n", begins);
+    stats("words.txt", "ann 4711\nann\n", begins);
+    stats("late.txt", "1 3\n2 1 1\n1 1\n\n2 1 0 1 2 ann4711\n", &["line 5: unknown gate"]);
+    stats("later.txt", "1 3\n2 1 1\n1 ann\n\n2 1 0 1 2 AND\n", &["a Bristol format"; 0]);
+    stats("prog.rs", "const N: u8 = 1u8;\n", &[begins[0], "let its name end in .garble.rs"]);
+    bench.write("gap.garble.rs", "pub fn main(x: u8, y: u8) -> u8 { x ^ y }\n");
+    bench
+        .run(&["circuit", "stats", "gap.garble.rs", "--function", "nope"])
+        .fails_with(3, &["gap.garble.rs: there is no function nope"]);
+    bench.run(&["circuit", "stats", "nofunc"]).fails_with(2, &["no function of that name and size"]);
+    bench.run(&["circuit", "export", "add8", "--output", "add8.txt"]).success();
+    bench
+        .run(&["circuit", "stats", "add8.txt", "--garbler-inputs", "3"])
+        .fails_with(2, &["add8.txt has 2 inputs; give at most as many"]);
+    let eval = |input: &str, words: &[&str]| {
+        let address = format!("127.0.0.1:{}", free_port());
+        let eval = ["eval", "millionaires2", "--insecure-plaintext", "--connect", &address];
+        bench.run(&[&eval[..], &["--role", "garbler", "--input", input]].concat()).fails_with(3, words);
+    };
+    eval("4", &["--input: ", ": the value does not fit 2 bits"]);
+    eval("@nofile", &["nofile: no such file; check the path"]);
 }
 
 #[test]

@@ -680,6 +680,12 @@ fn peers_are_known_by_certificates_of_an_authority() {
         serde_json::from_str::<Value>(said.success()).unwrap()["records"].as_u64()
     };
     assert_eq!((whole(&["--peer", "bob.pub"]), whole(&["--peer-name", "bob.example"])), (Some(2), Some(2)));
+    // What an export may replace is no budget and no record.
+    for kept in ["state/ledger", "state/records/records.jsonl", "state/records/private.jsonl"] {
+        let words =
+            ["audit", "export", "state/records", "--peer", "bob.pub", "--overwrite", "--output", kept];
+        town.bench.run(&words).fails_with(3, &[kept, "never overwritten"]);
+    }
     let found = town.verify("state/records", &["--peers", "--against-name", "bob.example"]);
     let known = found["peers"].as_array().unwrap().iter().filter(|peer| peer["known"] == true);
     assert_eq!(

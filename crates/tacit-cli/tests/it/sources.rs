@@ -36,6 +36,62 @@ fn prepared() -> Bench {
     bench
 }
 
+/// What a run writes is no part of what the next one reads.
+#[test]
+fn an_output_goes_to_no_folder_and_no_pattern_of_the_input() {
+    let bench = Bench::with_keys();
+    std::fs::create_dir(bench.path("parts")).unwrap();
+    bench.write("parts/1.csv", "mail\na@x.org\n");
+    bench.write("one.csv", "mail\na@x.org\n");
+    let address = format!("127.0.0.1:{}", free_port());
+    let psi = |input: &str, output: &str| {
+        let peer = ["psi", "--connect", &address, "--identity", "alice.key", "--peer", "bob.pub"];
+        let files = ["--input", input, "--key", "mail", "--output", output, "--connect-timeout", "1"];
+        bench.run(&[&peer[..], &files].concat())
+    };
+    for (input, output) in [
+        ("parts", "parts/matches.parquet"),
+        ("./parts/", "parts/../parts/out.csv"),
+        ("parts/*.csv", "parts/out.csv"),
+        ("*.csv", "out.csv"),
+    ] {
+        psi(input, output).fails_with(3, &[output, "the folder or pattern of --input"]);
+    }
+    // What the next run would not read.
+    for (input, output) in
+        [("parts", "parts/_out.csv"), ("parts", "out.csv"), ("parts/*.csv", "parts/out.arrow")]
+    {
+        psi(input, output).fails_with(4, &["cannot connect"]);
+    }
+}
+
+#[test]
+fn a_file_given_twice_and_a_table_without_rows_are_told_of() {
+    let bench = Bench::with_keys();
+    std::fs::create_dir(bench.path("parts")).unwrap();
+    bench.write("parts/1.csv", "mail\na@x.org\n");
+    bench.write("parts/2.csv", "mail\nb@x.org\n");
+    let check = |inputs: &[&str]| {
+        let inputs = inputs.iter().flat_map(|input| ["--input", input]);
+        bench.run(&["check", "--key", "mail"].into_iter().chain(inputs).collect::<Vec<_>>())
+    };
+    check(&["parts"]).success();
+    let twice = &["is the same file as", "give it once"];
+    check(&["parts", "parts/1.csv"]).fails_with(2, twice);
+    check(&["parts/1.csv", "parts/2.csv", "./parts/1.csv"]).fails_with(2, twice);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("1.csv", bench.path("parts/latest.csv")).unwrap();
+        check(&["parts"]).fails_with(2, twice);
+    }
+    bench.write("empty.csv", "mail,n\n");
+    let words = ["--input", "empty.csv", "--key", "mail"];
+    let (a, b) = both(&bench, &words, &["--input", "parts/1.csv", "--key", "mail", "--result", "peer"]);
+    assert!(a.success().contains("your table has no rows"), "{a:?}");
+    assert!(!b.success().contains("no rows"), "{b:?}");
+    assert!(check(&["empty.csv"]).success().contains("note: your table has no rows"));
+}
+
 #[test]
 fn a_folder_and_a_workbook_are_the_same_table_for_psi_check_and_tags() {
     let bench = prepared();

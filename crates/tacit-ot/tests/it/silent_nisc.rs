@@ -2,6 +2,7 @@
 
 use crate::common::{self, prg};
 use tacit_crypto::{BitVec, Block};
+use tacit_net::Identity;
 use tacit_ot::silent::bcgikrs19::Code;
 use tacit_ot::silent::nisc::{Params, Parties, ReceiverKey, SenderKey, TwoRound, open};
 use tacit_ot::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
@@ -68,12 +69,18 @@ fn two_senders_answer_one_key_by_files() {
 fn a_key_is_read_as_it_was_written_or_refused() {
     let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, None, &mut prg(1)).unwrap();
     let (sender, _) = SenderKey::answer(&public, CONTEXT, &NOBODY, &mut prg(2)).unwrap();
-    for (at, change) in (0..ReceiverKey::LEN).flat_map(|at| [(at, 1), (at, 0x80)]) {
-        let mut bytes = receiver.to_bytes().to_vec();
-        bytes[at] ^= change;
-        if let Ok(key) = ReceiverKey::from_bytes(&bytes, CONTEXT) {
-            assert_eq!(*key.to_bytes(), bytes, "byte {at}");
+    let owner = Some(Identity::generate().unwrap().public());
+    let (owned, _) = ReceiverKey::generate(small(), CONTEXT, owner, &mut prg(3)).unwrap();
+    for receiver in [receiver, owned] {
+        for (at, bit) in (0..ReceiverKey::LEN).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut bytes = receiver.to_bytes().to_vec();
+            bytes[at] ^= 1 << bit;
+            // A changed seed would be another key's, and the sender's files would be found wrong.
+            assert!(ReceiverKey::from_bytes(&bytes, CONTEXT).is_err(), "byte {at}");
         }
+        let whole = receiver.to_bytes();
+        assert_eq!(*ReceiverKey::from_bytes(&whole, CONTEXT).unwrap().to_bytes(), *whole);
+        assert!((0..whole.len()).all(|end| ReceiverKey::from_bytes(&whole[..end], CONTEXT).is_err()));
     }
     for (at, change) in (0..SenderKey::LEN).flat_map(|at| [(at, 1), (at, 0x80)]) {
         let mut bytes = sender.to_bytes().to_vec();
@@ -165,8 +172,8 @@ fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
     let mut huge = public.clone();
     huge[13..21].fill(0xff);
     malformed(SenderKey::answer(&huge, CONTEXT, &NOBODY, &mut prg(3)).map(|_| ()), "out of range");
-    malformed(ReceiverKey::from_bytes(&receiver.to_bytes()[..60], CONTEXT), "cut or changed");
-    malformed(SenderKey::from_bytes(&kept[..70]), "length");
+    malformed(ReceiverKey::from_bytes(&receiver.to_bytes()[..60], CONTEXT), "damaged");
+    malformed(SenderKey::from_bytes(&kept[..70]), "damaged");
 }
 
 #[test]

@@ -38,6 +38,9 @@ enum BitsArg {
     Reversed,
 }
 
+/// What is said of a constant that was not given, up to what to give.
+const NO_VALUE: &str = "has no value; give ";
+
 fn constant(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
@@ -95,7 +98,13 @@ impl ProgramArgs {
             }
         }
         let entry = self.entry.clone().unwrap_or_else(|| Options::default().entry);
-        load_program(Path::new(name), &Options { entry, garbler: self.garbler_inputs, constants }).map(Some)
+        let options = Options { entry, garbler: self.garbler_inputs, constants };
+        let program = load_program(Path::new(name), &options).map_err(|error| match error {
+            // The library knows no options.
+            Error::Input(fault) => Error::Input(fault.replace(NO_VALUE, &format!("{NO_VALUE}--constant "))),
+            other => other,
+        })?;
+        Ok(Some(program))
     }
 }
 

@@ -38,6 +38,7 @@
 //! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the
 //! paper: those of the module `tpprf`.
 
+mod intact;
 mod kind;
 mod outputs;
 mod two_round;
@@ -53,6 +54,7 @@ use crate::silent::tree::ggm::equal;
 use crate::silent::tree::shape::Shape;
 use crate::spent::Spent;
 use crate::{Error, Result, Security};
+use intact::{DIGEST, RECEIVER_DAMAGED, SENDER_DAMAGED, receiver_digest, sender_digest};
 use std::sync::{Arc, OnceLock};
 use subtle::ConstantTimeEq;
 use tacit_crypto::ggm::LANES;
@@ -77,7 +79,11 @@ const BASE_MESSAGE: usize = 80;
 const PARTY: usize = 1 + 32;
 /// Bytes of a reply's MAC.
 const MAC: usize = 32;
-const HEADER: usize = MAGIC.len() + 4 + 8 + 32;
+/// Bytes of a message that say which version and what it is.
+const BEGIN: usize = MAGIC.len() + 2;
+const HEADER: usize = BEGIN + 2 + 8 + ID;
+/// Bytes at a header's end that say to what the message belongs; of a receiver's key, its digest.
+const ID: usize = 32;
 
 /// What the receiver chooses when it makes a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,7 +167,7 @@ fn party_of(bytes: &[u8; PARTY]) -> Result<Option<PublicKey>> {
     match named {
         0 if *key == [0; 32] => Ok(None),
         1 => Ok(Some(PublicKey::from_bytes(*key))),
-        _ => Err(malformed("the key's owner is not readable")),
+        _ => Err(malformed(RECEIVER_DAMAGED)),
     }
 }
 
@@ -193,21 +199,9 @@ impl Header {
     fn read(message: &[u8], kind: Kind) -> Result<(Header, &[u8])> {
         let cut = message.split_first_chunk::<HEADER>();
         let Some((head, body)) = cut else { return Err(malformed("the message is cut short")) };
-        let (magic, head) = head.split_at(MAGIC.len());
-        if magic != MAGIC {
-            return Err(malformed("this is no message of silent NISC"));
-        }
-        if head[0] < VERSION {
-            return Err(malformed(
-                "of an older version, whose parameters are refused now; make new keys with tacit nisc keygen",
-            ));
-        }
-        if head[0] > VERSION {
-            return Err(malformed("of a newer version; update this side"));
-        }
-        if head[1] != kind as u8 {
-            return Err(malformed("the message is of another kind"));
-        }
+        let (begin, _) = head.split_at(BEGIN);
+        Header::begins(begin, kind)?;
+        let (_, head) = head.split_at(MAGIC.len());
         let code = match head[2] {
             0 => Code::QuasiCyclic,
             1 => Code::Linear,
@@ -225,6 +219,25 @@ impl Header {
         let params = Params { code, security, count };
         params.check().map_err(|_| malformed("the number of OTs is out of range"))?;
         Ok((Header { kind, params, id }, body))
+    }
+
+    /// Whether the first [`BEGIN`] bytes are those of a message of `kind` and of this version.
+    fn begins(bytes: &[u8], kind: Kind) -> Result<()> {
+        let Some(&[version, found]) = bytes.strip_prefix(&MAGIC) else {
+            return Err(malformed("this is no message of NISC"));
+        };
+        if version < VERSION {
+            return Err(malformed(
+                "of an older version, whose parameters are refused now; make new keys with tacit nisc keygen",
+            ));
+        }
+        if version > VERSION {
+            return Err(malformed("of a newer version; update this side"));
+        }
+        if found != kind as u8 {
+            return Err(malformed("the message is of another kind"));
+        }
+        Ok(())
     }
 
     /// As [`read`](Self::read), for a message that must belong to `id` and have `params`.
@@ -414,6 +427,8 @@ impl ReceiverKey {
         let mut out = Zeroizing::new(header.write());
         out.extend_from_slice(&party(&self.owner));
         out.extend_from_slice(&self.seed.to_bytes());
+        let digest = receiver_digest(&out);
+        out[HEADER - ID..HEADER].copy_from_slice(&digest);
         out
     }
 
@@ -427,10 +442,11 @@ impl ReceiverKey {
                         make a new one with tacit nisc keygen, and give the senders its public key";
             return Err(Error::Usage { protocol: NAME, what });
         }
-        let (header, body) = Header::read(bytes, Kind::ReceiverKey)?;
-        let body = body.split_first_chunk().filter(|_| header.id == [0; 32]);
-        let cut = body.and_then(|(owner, seed)| Some((owner, seed.try_into().ok()?)));
-        let Some((owner, seed)) = cut else { return Err(malformed("the key was cut or changed")) };
+        // A damaged seed is that of another key, to which no honest answer belongs.
+        let fits = || bytes[HEADER - ID..HEADER] == receiver_digest(bytes);
+        let (header, body) = Header::read_key(bytes, (Kind::ReceiverKey, Self::LEN), fits, RECEIVER_DAMAGED)?;
+        let cut = body.split_first_chunk().and_then(|(owner, seed)| Some((owner, seed.try_into().ok()?)));
+        let Some((owner, seed)) = cut else { return Err(malformed(RECEIVER_DAMAGED)) };
         Ok(Self::with(header.params, party_of(owner)?, Block::from_bytes(seed), context))
     }
 
@@ -648,7 +664,7 @@ fn trees(seed: Block, shape: Shape) -> (SenderTrees, Scalars, Prg) {
 
 impl SenderKey {
     /// Bytes of [`to_bytes`](Self::to_bytes).
-    pub const LEN: usize = HEADER + 32 + 2 * size_of::<Block>() + 32;
+    pub const LEN: usize = HEADER + 32 + 2 * size_of::<Block>() + DIGEST;
 
     /// S.Gen: answers a public key, as and for those of `parties`. `context` is the receiver's.
     ///
@@ -778,31 +794,27 @@ impl SenderKey {
         let mut out = Zeroizing::new(header.write());
         out.extend_from_slice(&self.answer_id);
         out.extend_from_slice(Block::as_bytes(&[self.start, self.seed]));
-        let digest = key_digest(&out);
+        let digest = sender_digest(&out);
         out.extend_from_slice(&digest);
         out
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (header, body) = Header::read(bytes, Kind::SenderKey)?;
-        let cut = body.split_first_chunk::<32>().filter(|(_, rest)| rest.len() == 2 * 32);
-        let Some((answer_id, rest)) = cut else { return Err(malformed("the key's length is wrong")) };
-        let (rest, digest) = rest.split_at(32);
         // A damaged seed makes a reply of other messages, whose MAC fits.
-        if key_digest(&bytes[..bytes.len() - digest.len()]) != digest {
-            return Err(malformed("the key is damaged; restore it or begin again with `answer`"));
-        }
-        let mut rest = Blocks(rest);
+        let fits = || {
+            let (signed, digest) = bytes.split_at(Self::LEN - DIGEST);
+            sender_digest(signed) == digest
+        };
+        let (header, body) = Header::read_key(bytes, (Kind::SenderKey, Self::LEN), fits, SENDER_DAMAGED)?;
+        let Some((answer_id, rest)) = body.split_first_chunk::<32>() else {
+            return Err(malformed(SENDER_DAMAGED));
+        };
+        let mut rest = Blocks(&rest[..rest.len() - DIGEST]);
         let (start, seed) = (rest.next(), rest.next());
         let (params, public_id) = (header.params, header.id);
         Ok(SenderKey { params, seed, public_id, answer_id: *answer_id, start })
     }
-}
-
-/// Shows damage to the file of a sender's key.
-fn key_digest(bytes: &[u8]) -> [u8; 32] {
-    *blake3::Hasher::new_derive_key("tacit silent nisc sender key").update(bytes).finalize().as_bytes()
 }
 
 /// What opens one sender's reply to the one question.

@@ -119,13 +119,16 @@ impl<'a> Layout<'a> {
             n => {
                 let wanted: Vec<String> = wanted.into_iter().map(|(what, _)| what).collect();
                 let wanted = if wanted.is_empty() { "none".to_owned() } else { wanted.join(", ") };
-                return Err(Error::Parameter {
-                    name: "columns",
-                    what: format!(
-                        "{n} where your inputs are: {wanted}; choose as many",
-                        n = counted(n, "column")
+                let n = counted(n, "column");
+                let what = match inputs {
+                    // The caller has looked for columns of the parameters' names.
+                    Inputs::Literals(..) if given.is_empty() => format!(
+                        "{n} where your inputs are: {wanted}; choose as many, as not every input has a column of its \
+                         name"
                     ),
-                });
+                    _ => format!("{n} where your inputs are: {wanted}; choose as many"),
+                };
+                return Err(Error::Parameter { name: "columns", what });
             }
         };
         Ok(Layout { inputs, columns, given, shares })

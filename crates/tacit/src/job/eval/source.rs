@@ -45,19 +45,21 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
     let path = Path::new(name);
     if !path.exists() {
         return Err(Error::Usage(format!(
-            "{} is neither a function, in that size, nor a file",
+            "{}: no function of that name and size, and no such file",
             tacit_net::shown(name)
         )));
     }
     let text = text_of(path, "reading the circuit")?;
-    let circuit =
-        bristol::read_with(&text, options.bits).map_err(|e| Error::Input(format!("{name}: {e}")))?;
+    let circuit = bristol::read_with(&text, options.bits).map_err(|e| {
+        let remedy = if name.ends_with(".rs") { RENAME } else { "" };
+        Error::Input(format!("{}: {e}{remedy}", tacit_net::shown(name)))
+    })?;
     let function = Function::from_circuit(name, circuit);
     let Some(garbler) = options.garbler_inputs else { return Ok(function) };
     let inputs = counted(function.owners().len(), "input");
     function.with_garbler_inputs(garbler).ok_or_else(|| Error::Parameter {
         name: "garbler-inputs",
-        what: format!("{} has {inputs}", tacit_net::shown(name)),
+        what: format!("{} has {inputs}; give at most as many", tacit_net::shown(name)),
     })
 }
 
@@ -77,10 +79,16 @@ fn text_of(path: &Path, what: &'static str) -> Result<String> {
 
 /// How files of programs end.
 pub const PROGRAM: &str = ".garble.rs";
+/// What is said of a file that may be a program and is not called as one.
+const RENAME: &str = "; if it is a program, let its name end in .garble.rs";
 
 /// The program in that file. An error names the file and the lines.
 pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_lang::Program> {
     let source = text_of(path, "reading the program")?;
-    let fault = |e| Error::Input(format!("{}, {e}", tacit_net::shown(&path.to_string_lossy())));
+    let fault = |e: tacit_lang::Error| {
+        // What begins with its line goes on from the file's name.
+        let joined = if e.faults.first().is_some_and(|fault| fault.line.is_some()) { "," } else { ":" };
+        Error::Input(format!("{}{joined} {e}", tacit_net::shown(&path.to_string_lossy())))
+    };
     tacit_lang::compile(&source, options).map_err(fault)
 }
