@@ -134,7 +134,7 @@ impl Run<'_> {
         });
         let made = match job.kind {
             Kind::Vole(field) => format!("{} over {}", counted(job.count, one), field.name()),
-            Kind::OneOf(p) => format!("{} with {p} messages each", counted(job.count, "random OT")),
+            Kind::OneOf(p) => format!("{} of {}", counted(job.count, "random OT"), counted(p, "message")),
         };
         let text = format!(
             "{made} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} sent, {} received, {}{}; the other side learned \
