@@ -36,6 +36,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
         checked.warnings.push(format!("what was spent is unknown, and is taken for nothing: {error}"));
         Ledger::empty()
     });
+    checked.faults.extend(lacks(policy, &ledger));
     ledger.suppose(&policy.names_of_peers());
     ledger.suppose(&policy.names_of_sources(&ledger.places()));
     checked.warnings.extend(one_account(policy, &ledger));
@@ -74,6 +75,19 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
         }
     }
     checked
+}
+
+/// Whether the ledger lacks runs of the records: twice in turn, as a service may charge and record one meanwhile.
+fn lacks(policy: &Policy, ledger: &Ledger) -> Option<String> {
+    let folder = policy.state.join("records");
+    let mut found = ledger.compare(&folder).ok()?;
+    if found.is_lacking() {
+        found = Ledger::look(&policy.state.join("ledger"))
+            .and_then(|again| again.compare(&folder))
+            .ok()?
+            .and(&found);
+    }
+    found.is_lacking().then(|| found.lacks())
 }
 
 fn open(source: &Source) -> tacit::Result<(table::Source, KeySet)> {

@@ -49,6 +49,8 @@ pub struct Setup {
     pub metrics: Option<Port>,
     /// Where the operator's page is asked for, if anywhere.
     pub dashboard: Option<Port>,
+    /// Whether a ledger that lacks runs of the records is gone on with.
+    pub accept_ledger: bool,
 }
 
 /// How long the service looks for peers before it looks for signals.
@@ -62,7 +64,7 @@ const IDLE: Duration = Duration::from_secs(120);
 ///
 /// Errors: what keeps it from starting. A fault of one request is told in the log and ends nothing else.
 pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
-    let Setup { path, log: told, available, clock, signals, metrics: port, dashboard } = setup;
+    let Setup { path, log: told, available, clock, signals, metrics: port, dashboard, accept_ledger } = setup;
     let metrics = Arc::new(Metrics::default());
     let board = Arc::new(Board::default());
     let (tallied, noted) = (metrics.clone(), board.clone());
@@ -75,16 +77,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     let identity = Identity::load(&policy.identity)?;
     crate::file::private_folder(&policy.state)?;
     policy.remember()?;
-    let mut ledger = Ledger::open(&policy.state.join("ledger"))?;
-    ledger.know(&policy.names_of_peers())?;
-    ledger.know(&policy.names_of_sources(&ledger.places()))?;
-    let (records, interrupted) = Records::open(&policy.state.join("records"), &identity, Side::Service)?;
-    if interrupted > 0 {
-        log(&Event::new(
-            "recovered",
-            format!("recorded as interrupted: {}, charged all the same", counted(interrupted, "run")),
-        ));
-    }
+    let (ledger, records) = books(&policy, &identity, accept_ledger, &*log)?;
     let (now, by_ledger) = (clock(), ledger.now(clock()));
     let unsigned = Unsigned::of(&policy.state.join("records"), now.day(), by_ledger.day())?;
     let house = Arc::new(House {
@@ -144,6 +137,26 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     drain(&house, &signals, &cancel);
     over.store(true, Ordering::SeqCst);
     Ok(())
+}
+
+/// The ledger and the records, which have to know of the same runs.
+fn books(policy: &Policy, identity: &Identity, accept: bool, log: &Log) -> Result<(Ledger, Records)> {
+    let mut ledger = Ledger::open(&policy.state.join("ledger"))?;
+    let folder = policy.state.join("records");
+    let (records, interrupted) = Records::open(&folder, identity, Side::Service)?;
+    if interrupted > 0 {
+        log(&Event::new(
+            "recovered",
+            format!("recorded as interrupted: {}, charged all the same", counted(interrupted, "run")),
+        ));
+    }
+    let found = ledger.compare(&folder)?;
+    for words in ledger.go_on(found, accept)? {
+        log(&Event::new("ledger", words));
+    }
+    ledger.know(&policy.names_of_peers())?;
+    ledger.know(&policy.names_of_sources(&ledger.places()))?;
+    Ok((ledger, records))
 }
 
 /// Runs `work` on a thread of its own.

@@ -470,8 +470,16 @@ impl Here {
         let clock: Box<Clock> =
             Box::new(move || Time(Time::now().0.saturating_add_signed(theirs.load(Ordering::SeqCst))));
         let thread = std::thread::spawn(move || {
-            let setup =
-                Setup { path, log, available, clock, signals: received, metrics: None, dashboard: None };
+            let setup = Setup {
+                path,
+                log,
+                available,
+                clock,
+                signals: received,
+                metrics: None,
+                dashboard: None,
+                accept_ledger: false,
+            };
             server::serve(policy, setup).unwrap();
         });
         let here = Here { folder, port, signals, events, thread, bob, alice: alice.public(), ahead };

@@ -329,6 +329,7 @@ impl Visit<'_> {
     fn unsigned(&self, begun: Begun, day: u64, outcome: &str, result: &Value) -> Result<()> {
         self.house.unsigned.add(&begun.common, day);
         begun.finish(outcome, result, None)?;
+        self.recorded();
         self.tell("unsigned", None, format!("{outcome}; the client signed the run when it began"));
         Ok(())
     }
@@ -547,7 +548,10 @@ impl Visit<'_> {
             certified::fill(&mut common, session, Side::Service, proofs)?;
             Ok(common)
         });
-        let begun = common.and_then(|common| self.house.records.begin(common, None, input_salt, result_salt));
+        let begun = common.and_then(|common| {
+            let kept = serde_json::to_value(&charge).map_err(|e| Error::Other(format!("the charge: {e}")))?;
+            self.house.records.begin_charged(common, None, [input_salt, result_salt], kept)
+        });
         let mut begun = match begun {
             Ok(begun) => begun,
             Err(error) => return Err(self.refund(error)),
@@ -571,6 +575,7 @@ impl Visit<'_> {
             let finished = begun.finish("not begun", &Value::Null, None);
             let end = self.refund(error);
             finished?;
+            self.recorded();
             return Err(end);
         }
         let read = Duration::from_secs(self.policy.run_seconds);
@@ -604,6 +609,7 @@ impl Visit<'_> {
                 let outcome = match theirs {
                     Ok(theirs) => {
                         begun.finish("complete", &result, Some(theirs))?;
+                        self.recorded();
                         "complete".to_owned()
                     }
                     Err(_) => {
@@ -631,6 +637,7 @@ impl Visit<'_> {
                 self.house.unsigned.add(&begun.common, self.charged_on());
                 self.broke();
                 begun.finish("broken off", &Value::Null, None)?;
+                self.recorded();
                 Err(error.into())
             }
         }
@@ -640,6 +647,11 @@ impl Visit<'_> {
     fn charged_on(&self) -> u64 {
         let charged = self.house.ledger(|ledger| ledger.charged(&self.run));
         charged.unwrap_or_else(|| self.house.times().1).day()
+    }
+
+    /// The run's record is on the disk.
+    fn recorded(&self) {
+        self.house.ledger(|ledger| ledger.recorded(&self.run));
     }
 
     /// Counts a run that broke off after the comparison began.

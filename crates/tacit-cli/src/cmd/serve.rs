@@ -54,6 +54,10 @@ pub(crate) struct Args {
         conflicts_with = "check"
     )]
     dashboard: Option<String>,
+    /// Goes on with a ledger that lacks runs of the records: charges them again as far as the records hold
+    /// what was charged, and tells the log which ones it could not
+    #[arg(long, conflicts_with = "check")]
+    accept_ledger: bool,
     /// The least that the log tells; with --verbose everything
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
@@ -87,6 +91,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             signals,
             metrics,
             dashboard,
+            accept_ledger: args.accept_ledger,
         },
     )
 }

@@ -1,5 +1,6 @@
 //! What a ledger says: the entries of its lines, and what they add up to.
 
+use super::known::Mark;
 use super::names::Names;
 use super::{Charge, Spent};
 use crate::clock::Time;
@@ -28,6 +29,8 @@ pub(super) enum Entry {
     Account { peer: String, source: String, totals: Totals },
     /// A peer's requests for a job on one day.
     Day { peer: String, job: String, day: Day },
+    /// How far the records are of runs that the ledger knows.
+    Mark(Mark),
 }
 
 /// The version of a ledger that was made shorter.
@@ -128,6 +131,7 @@ impl Book {
                 let peer = self.peers.join([peer.as_str()]);
                 self.days.insert((peer, job.clone()), day.clone());
             }
+            Entry::Mark(_) => {}
         }
         true
     }
