@@ -47,7 +47,12 @@ impl Job {
 
     /// Bits that the number can tell about which keys are common, with at most `keys` of them: so many memberships
     /// for whoever chose its column, or knows it. Where few keys are common, a bit can tell of many that are not.
-    pub(super) fn carries(&self, keys: u64) -> u64 {
+    fn carries(&self, keys: u64) -> u64 {
+        self.bits(keys).min(keys)
+    }
+
+    /// Bits that the number has, with at most `keys` common keys; a count's are taken for 64.
+    pub(super) fn bits(&self, keys: u64) -> u64 {
         let count = u64::from(u64::BITS - keys.leading_zeros());
         if let Some(each) = &self.each {
             let total = match self.bounds {
@@ -55,9 +60,9 @@ impl Job {
                 None if each.sums() => MOST_CARRIED + count,
                 None => count,
             };
-            return (total + each.flags() as u64).min(keys);
+            return total + each.flags() as u64;
         }
-        let bits = match (&self.reveal, self.bounds) {
+        match (&self.reveal, self.bounds) {
             (Reveal::Of(Statistic::Over(_), _), _) => count,
             // One number, or that there is none.
             (Reveal::Of(..), Some(bounds)) => u64::from(bounds.sum_bits(1)) + 1,
@@ -67,8 +72,7 @@ impl Job {
             (Reveal::Mean(_), None) => MOST_CARRIED + ROWS + ROWS + 1,
             (Reveal::Sum(_), None) => MOST_CARRIED + ROWS,
             _ => MOST_CARRIED,
-        };
-        bits.min(keys)
+        }
     }
 
     /// An error where a number goes to the owner of its column without both sides' word, or without bounds.
