@@ -16,7 +16,7 @@ mod book;
 mod known;
 mod names;
 
-pub use known::Compared;
+pub use known::{ACCEPT, Compared};
 
 use crate::clock::Time;
 use crate::file::{Lines, shown};
@@ -180,8 +180,8 @@ impl Ledger {
             return Ok(());
         }
         Err(Error::Input(format!(
-            "{}, line {number}: the ledger was changed or is damaged; put back the newest copy, or move it away, and \
-             start with --accept-ledger, which charges again what the records hold",
+            "{}, line {number}: the ledger was changed or is damaged; put back the newest copy, or move it away and \
+             {ACCEPT}, which charges again what the records hold",
             shown(path)
         )))
     }
@@ -227,6 +227,11 @@ impl Ledger {
         }
         // Four times what is needed, so that the work for it is small beside that of the lines between.
         self.room = ROOM.max(lines.length().saturating_mul(4));
+    }
+
+    /// An error where no run can be charged.
+    pub fn check(&self) -> Result<()> {
+        self.lines.as_ref().map_or(Ok(()), Lines::check)
     }
 
     /// Why the file could not be made shorter, once.

@@ -3,11 +3,14 @@
 
 use crate::check;
 use crate::clock::Time;
-use crate::ledger::{Charge, Ledger, Spent};
+use crate::json::hex;
+use crate::ledger::{self, Charge, Ledger, Spent};
 use crate::log::Event;
 use crate::policy::Policy;
 use crate::server::{self, Setup, Signal};
+use crate::terms::Accept;
 use crate::tests::Here;
+use crate::wire::{self, Message};
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -81,26 +84,26 @@ fn a_ledger_that_lacks_runs_of_the_records_starts_no_service() {
     // The charge of the last run, and what follows it.
     let text = String::from_utf8(whole.clone()).unwrap();
     let last = text[..text.rfind("{\"charge\"").unwrap()].rfind('\n').unwrap() + 1;
-    for (kind, ledger, lacks) in [
+    for (kind, bytes, lacks) in [
         ("gone", None, "3 runs"),
         ("empty", Some(&[][..]), "3 runs"),
         ("older", Some(&older[..]), "1 run "),
         ("cut", Some(&whole[..last]), "1 run "),
         ("half a line", Some(&whole[..last + 99]), "1 run "),
     ] {
-        match ledger {
+        match bytes {
             None => std::fs::remove_file(&path).unwrap(),
             Some(bytes) => std::fs::write(&path, bytes).unwrap(),
         }
         let error = start(&folder, false).unwrap_err();
         let said = error.to_string();
         assert!(matches!(error, tacit::Error::Input(_)), "{kind}: {said}");
-        for words in [lacks, "state/records", "of bob for match", "put back", "--accept-ledger"] {
+        for words in [lacks, "state/records", "of bob for match", "put back", ledger::ACCEPT] {
             assert!(said.contains(words), "{kind}: {words}: {said}");
         }
         let policy = Policy::load(&folder.join("policy.toml")).unwrap();
         let faults = check::examine(&policy, Time::now()).faults;
-        assert!(faults.len() == 1 && faults[0].contains("--accept-ledger"), "{kind}: {faults:?}");
+        assert!(faults.len() == 1 && faults[0].contains(ledger::ACCEPT), "{kind}: {faults:?}");
 
         let said = words(&start(&folder, true).unwrap());
         assert!(said.contains(&format!("charged again: {}\n", &lacks[..1])), "{kind}: {said}");
@@ -174,6 +177,45 @@ fn a_shorter_ledger_knows_its_runs() {
     std::fs::write(&records, format!("{kept}{more}\n")).unwrap();
     assert!(start(&folder, false).unwrap_err().to_string().contains("lacks 1 run "));
     drop(here);
+}
+
+/// The ledger, the records or their file moved away from under the service: a refusal by name, an error in the log, and
+/// runs again once it is back.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_written_down_is_refused_by_name() {
+    let here = ran(1);
+    let at = |name: &str| here.folder.path().join(name);
+    for (times, (name, rule)) in
+        [("state/ledger", "ledger"), ("state/records", "records"), ("state/records/records.jsonl", "records")]
+            .into_iter()
+            .enumerate()
+    {
+        std::fs::rename(at(name), at("away")).unwrap();
+        let told = here.wait_for("not charging", times + 1);
+        assert!(told.level() == tracing::Level::ERROR && told.words.contains("put it back"), "{told:?}");
+        assert!(!told.words.contains("not found"), "{told:?}");
+        let mut session = here.connect();
+        wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap();
+        let mut answer = wire::receive(session.channel(), wire::PROMPT).unwrap().0;
+        if let Message::Offer(_) = answer {
+            let accept = Accept { keys: 30, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
+            wire::send(session.channel(), &Message::Accept(accept)).unwrap();
+            answer = wire::receive(session.channel(), wire::PROMPT).unwrap().0;
+        }
+        let Message::Refusal(no) = answer else { panic!("{name}: {answer:?}") };
+        assert!(no.rule == rule && no.what.contains("ask its operator"), "{name}: {no:?}");
+        assert!(!no.what.contains("state"), "nothing of our files: {no:?}");
+        let refused = here.wait_for("refused", times + 1);
+        assert!(refused.level() == tracing::Level::ERROR && refused.words.contains("moved"), "{refused:?}");
+        std::fs::rename(at("away"), at(name)).unwrap();
+        here.wait_for("charging", times + 1);
+        drop(here.begin_run("match"));
+        here.wait_for("failed", times + 2);
+    }
+    let here = Ended::of(here);
+    assert_eq!(spent(here.folder.path()).rows, 160);
+    assert_eq!(words(&start(here.folder.path(), false).unwrap()), "");
 }
 
 /// What is left of a service that has ended.

@@ -18,7 +18,7 @@
 //! process is recorded as interrupted, so no crash loses one; as complete where both had signed its end and the
 //! chain could not be written.
 
-use crate::file::{Lines, private_file, private_folder, sync_folder};
+use crate::file::{Lines, is_gone, private_file, private_folder, sync_folder};
 use crate::json::{canonical, hex, read_canonical};
 use crate::terms::Side;
 use serde_json::{Value, json};
@@ -26,6 +26,8 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tacit::net::{Identity, PublicKey, SIGNATURE};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
@@ -83,6 +85,8 @@ pub struct Records {
     folder: PathBuf,
     identity: Identity,
     side: Side,
+    /// Whether the chain had a record: its file does not go away.
+    begun: Arc<AtomicBool>,
 }
 
 /// A run whose record is not finished.
@@ -107,14 +111,32 @@ impl Records {
     pub fn open(folder: &Path, identity: &Identity, side: Side) -> Result<(Self, u64)> {
         private_folder(folder)?;
         private_folder(&folder.join(PENDING))?;
-        let records = Records { folder: folder.to_owned(), identity: identity.clone(), side };
+        let records =
+            Records { folder: folder.to_owned(), identity: identity.clone(), side, begun: Arc::default() };
         let interrupted = records.recover()?;
         Ok((records, interrupted))
     }
 
     /// The chain, and its last record.
     fn chain(&self) -> Result<(Lines, Option<String>)> {
-        Lines::open_last(&self.folder.join(RECORDS))
+        self.check()?;
+        let path = self.folder.join(RECORDS);
+        let (chain, last) = Lines::open_last(&path)?;
+        match last {
+            None if self.begun.load(Ordering::SeqCst) => return Err(is_gone(&path)),
+            None => {}
+            Some(_) => self.begun.store(true, Ordering::SeqCst),
+        }
+        Ok((chain, last))
+    }
+
+    /// An error where the files are gone: a new chain would begin in the middle of one.
+    pub(crate) fn check(&self) -> Result<()> {
+        let path = self.folder.join(if self.begun.load(Ordering::SeqCst) { RECORDS } else { PENDING });
+        match path.exists() {
+            true => Ok(()),
+            false => Err(is_gone(&path)),
+        }
     }
 
     /// The head of the chain.

@@ -271,11 +271,13 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
 }
 
 /// Looks at how far the clock is behind the latest charge: where it was ahead once, a day's runs are counted
-/// by another day than it shows.
+/// by another day than it shows. And at whether runs can be charged and recorded.
 #[derive(Default)]
 struct Watch {
-    /// The day of the last line about it.
+    /// The day of the last line about the clock.
     told: Option<u64>,
+    /// Why no run can be charged.
+    stuck: Option<String>,
 }
 
 /// Seconds from which on the clock is worth a line.
@@ -283,6 +285,16 @@ const BEHIND: u64 = 3600;
 
 impl Watch {
     fn look(&mut self, house: &House, metrics: &Metrics) {
+        let stuck = house.ledger(|ledger| ledger.check()).and_then(|()| house.records.check());
+        let stuck = stuck.err().map(|error| error.to_string());
+        if stuck != self.stuck {
+            metrics.stuck.store(stuck.is_some(), Ordering::SeqCst);
+            (house.log)(&match &stuck {
+                Some(why) => Event::new("not charging", format!("no run is granted: {why}")),
+                None => Event::new("charging", "runs are granted again"),
+            });
+            self.stuck = stuck;
+        }
         let (clock, counted) = house.times();
         let behind = counted.0.saturating_sub(clock.0);
         metrics.behind.store(behind, Ordering::SeqCst);

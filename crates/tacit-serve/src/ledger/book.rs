@@ -1,6 +1,5 @@
 //! What a ledger says: the entries of its lines, and what they add up to.
 
-use super::known::Mark;
 use super::names::Names;
 use super::{Charge, Spent};
 use crate::clock::Time;
@@ -31,6 +30,18 @@ pub(super) enum Entry {
     Day { peer: String, job: String, day: Day },
     /// How far the records are of runs that the ledger knows.
     Mark(Mark),
+}
+
+/// A place in the chain of records: the ledger knows all runs before it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mark {
+    /// How many records stand before it.
+    pub(super) records: u64,
+    /// The head of the chain there.
+    pub(super) head: String,
+    /// Runs that were charged before and had no record yet.
+    pub(super) runs: Vec<String>,
 }
 
 /// The version of a ledger that was made shorter.

@@ -4,31 +4,21 @@
 //! A run is charged before its record begins, so the ledger knows every run of the chain: by the charge in one
 //! of its lines, or, once the file was made shorter, because its record stands before the ledger's [`Mark`].
 
-use super::book::Entry;
+use super::book::{Entry, Mark};
 use super::{Charge, Ledger};
 use crate::clock::Time;
 use crate::file::{Lines, shown};
 use crate::json::{from_hex, hex};
 use crate::records::{NO_HEAD, PENDING, PRIVATE_PART, RECORDS, head_of, number_after};
 use crate::terms::Side;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::{Error, Result};
 
-/// A place in the chain of records: the ledger knows all runs before it.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Mark {
-    /// How many records stand before it.
-    records: u64,
-    /// The head of the chain there.
-    head: String,
-    /// Runs that were charged before and had no record yet.
-    runs: Vec<String>,
-}
+/// What helps where there is no other ledger, for the command to name its option.
+pub const ACCEPT: &str = "accept the ledger as it is";
 
 /// The runs that a ledger knows.
 #[derive(Default)]
@@ -178,7 +168,7 @@ impl Ledger {
             (0, _) => None,
             (_, 0) => Some(format!(
                 "a new chain begins in {chain}; the ledger knows of {}: if their records are elsewhere, stop the \
-                 service and put them back, as peers miss them in `audit verify --against`",
+                 service and put them back, as peers miss them when they compare",
                 counted(missing, "run")
             )),
             _ => Some(format!(
@@ -264,7 +254,7 @@ impl Compared {
         });
         format!(
             "the ledger lacks {runs} that {folder} has ({latest}), and would give their budgets again; put back the \
-             newest ledger, or start once with --accept-ledger, which charges {charges} of them again",
+             newest ledger, or {ACCEPT}, which charges {charges} of them again",
             runs = counted(self.lacking.len(), "run"),
             folder = shown(&self.folder),
         )
