@@ -49,3 +49,5 @@ mod ledger_tests;
 mod record_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod words_tests;

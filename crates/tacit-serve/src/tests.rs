@@ -172,7 +172,7 @@ fn missing_records_cut_tails_and_forged_ones_show() {
         begun.finish("complete", &Value::Null, Some(signed)).unwrap();
     }
     let anew = audit::load(forged.path()).unwrap();
-    assert!(compare(&anew, &bobs).unwrap_err().to_string().contains("lack it"));
+    assert!(compare(&anew, &bobs).unwrap_err().to_string().contains("is missing in"));
     // One side cannot sign for the other, nor can a signature serve for another use.
     let record: Value = serde_json::from_str(lines[0]).unwrap();
     let mut common = record["common"].clone();
