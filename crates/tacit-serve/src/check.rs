@@ -181,8 +181,9 @@ fn budgets(
                     None => "no run of it is served".to_owned(),
                 };
                 checked.warnings.push(format!(
-                    "{name}: a run of {peer} with {} costs up to {most} rows, more than the {} left: {who}",
+                    "{name}: a run of {peer} with {} costs up to {}, more than the {} left: {who}",
                     counted(job.max_peer_keys, "key"),
+                    counted(most, "row"),
                     left.rows
                 ));
             }

@@ -80,7 +80,7 @@ impl Event {
     pub fn level(&self) -> Level {
         match self.what {
             "policy fault" | "not reloaded" | "panicked" | "not stored" | "not charging" => Level::ERROR,
-            "refused" if matches!(self.rule, Some(rules::LEDGER | rules::RECORDS)) => Level::ERROR,
+            "refused" if matches!(self.rule, Some(rules::UNCHARGED | rules::UNRECORDED)) => Level::ERROR,
             "refused" | "failed" | "unsigned" | "refunded" | "broken off" | "turned away" | "recovered"
             | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" | "relay lost" => Level::WARN,
             _ => Level::INFO,

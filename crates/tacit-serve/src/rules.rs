@@ -385,8 +385,8 @@ pub(crate) fn fault(error: &Error) -> No {
 }
 
 /// Rules of a service that cannot write down what it charges, or which runs begin.
-pub(crate) const LEDGER: &str = "ledger";
-pub(crate) const RECORDS: &str = "records";
+pub(crate) const UNCHARGED: &str = "ledger";
+pub(crate) const UNRECORDED: &str = "records";
 
 /// A run that cannot be written down, by either rule: our fault, which the client learns no more of.
 pub(crate) fn unwritten(rule: &'static str, error: &Error) -> No {

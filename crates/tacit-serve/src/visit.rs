@@ -89,7 +89,7 @@ impl House {
     /// Tells the ledger which names of sources are one, as files are now.
     pub(crate) fn know_sources(&self, policy: &Policy) -> std::result::Result<(), No> {
         let groups = policy.names_of_sources(&self.ledger(|ledger| ledger.places()));
-        self.ledger(|ledger| ledger.know(&groups)).map_err(|error| rules::unwritten(rules::LEDGER, &error))
+        self.ledger(|ledger| ledger.know(&groups)).map_err(|error| rules::unwritten(rules::UNCHARGED, &error))
     }
 }
 
@@ -266,7 +266,7 @@ impl Visit<'_> {
         self.house.ledger(|ledger| {
             rules::budget(ledger, admitted.job, admitted.source, &nothing)?;
             rules::offers(&admitted.job.gate, &ledger.spent(&nothing))?;
-            ledger.offer(nothing).map_err(|error| End::from(rules::unwritten(rules::LEDGER, &error)))
+            ledger.offer(nothing).map_err(|error| End::from(rules::unwritten(rules::UNCHARGED, &error)))
         })?;
         let own = read(admitted).map_err(|error| rules::fault(&error))?;
         detail("table read", &self.run, counted(own.count(), "key"));
@@ -513,7 +513,7 @@ impl Visit<'_> {
         let Begin { offer, accept, .. } = begin;
         let (input_salt, result_salt) = (records::salt(), records::salt());
         let head = self.house.records.head();
-        let head = head.map_err(|error| rules::unwritten(rules::RECORDS, &error))?;
+        let head = head.map_err(|error| rules::unwritten(rules::UNRECORDED, &error))?;
         let (charge, clock) = self.charged(begin)?;
         let mut go = Go {
             keys: begin.own_keys,
@@ -539,7 +539,7 @@ impl Visit<'_> {
         let mut begun = match begun {
             Ok(Ok(begun)) => begun,
             Ok(Err(error)) => {
-                let no = rules::unwritten(rules::RECORDS, &error);
+                let no = rules::unwritten(rules::UNRECORDED, &error);
                 return Err(match self.refund(error) {
                     Ok(_) => no.into(),
                     Err(second) => second,
@@ -594,7 +594,7 @@ impl Visit<'_> {
                 return Err(End::Refused(rules::changed()));
             }
             (begin.judge)(ledger, found, &charge)?;
-            ledger.charge(charge.clone()).map_err(|error| rules::unwritten(rules::LEDGER, &error))?;
+            ledger.charge(charge.clone()).map_err(|error| rules::unwritten(rules::UNCHARGED, &error))?;
             Ok((charge, clock))
         })
     }

@@ -450,11 +450,7 @@ impl Job {
             return Ok(0);
         }
         Ok(match self.security {
-            Security::Malicious => {
-                let tested = self.ahead(announced, own)?.most.min(own);
-                // proof: sorted 3.5
-                if self.reveal.is_aggregate() { self.bits(announced.min(own)).min(tested) } else { tested }
-            }
+            Security::Malicious => self.tells(announced.min(own), self.ahead(announced, own)?.most.min(own)),
             Security::SemiHonest => own,
         })
     }
@@ -834,29 +830,6 @@ mod tests {
         assert_eq!(most(Some(10), Learns::Peer, Some(100 << 20)), 10);
         assert_eq!(most(Some(10_000_000), Learns::Peer, Some(100 << 20)), limited);
         assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);
-    }
-
-    /// A number of 84 bits out of ten announced keys tells of as many as entries with equal hashes can test: thirty.
-    #[test]
-    fn a_number_is_charged_with_the_keys_that_can_be_tested() {
-        let job = |reveal: &str, security| Job {
-            reveal: reveal.parse().unwrap(),
-            give: vec!["amount".into()],
-            ..Job::new(Learns::Peer, security)
-        };
-        for (reveal, charged) in [
-            ("sum:amount", [(3, 9), (10, 30), (27, 81), (40, 84), (1_000, 84)]),
-            ("mean:amount", [(3, 9), (10, 30), (27, 81), (40, 105), (1_000, 105)]),
-            ("count", [(3, 9), (10, 30), (27, 64), (40, 64), (1_000, 64)]),
-        ] {
-            for (announced, most) in charged {
-                let of = |own| job(reveal, Security::Malicious).reveals_at_most(own, announced).unwrap();
-                assert_eq!((of(100_000), of(most / 2)), (most, most / 2), "{reveal}, {announced}");
-                let tested = sorted::tested_at_most(announced, 80);
-                assert!(of(100_000) <= tested, "{reveal}, {announced}");
-            }
-            assert_eq!(job(reveal, Security::SemiHonest).reveals_at_most(500, 10).unwrap(), 500);
-        }
     }
 
     /// Who announces one key, or ten, and cheats tests hardly more: by `auto`, whose pick the sizes settle, and
