@@ -636,7 +636,8 @@ fn a_key_that_follows_another_is_known_and_the_same_peer() {
     town.bench.write("policy.toml", policy);
     let service = Service::start(&town.bench);
     let words = town.asking("bob2", "match", &[]);
-    let said = town.bench.run(&words.iter().skip(1).map(String::as_str).collect::<Vec<_>>());
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let said = town.bench.run(&[&words, &["--output", "followed.csv"][..]].concat());
     said.success();
     assert!(said.err.contains("is followed by"), "{said:?}");
     std::fs::copy(town.bench.path("first.pub"), town.bench.path("bob.pub")).unwrap();
