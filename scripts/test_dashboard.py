@@ -115,7 +115,7 @@ output = "results"
         return run.stdout + run.stderr
 
     def ask(self, who, job, *more, refused=None):
-        words = ["request", job, "--connect", f"127.0.0.1:{self.port}", "--identity", f"{who}.key"]
+        words = ["--json", "request", job, "--connect", f"127.0.0.1:{self.port}", "--identity", f"{who}.key"]
         words += ["--peer", "alice.pub", "--key", "mail", *more]
         words += [] if "--input" in more else ["--input", "kunden.csv"]
         words += [] if "--dry-run" in more else ["--yes"]

@@ -505,12 +505,12 @@ fn a_check_says_how_long_budgets_last_with_the_tables_of_today() {
     assert!(lines.contains("has 40 distinct keys in 40 rows today"), "{lines}");
     assert!(
         lines.contains("charged at most 40 rows")
-            && lines.contains("room for 25 runs, 2 days of 9 runs a day"),
+            && lines.contains("room for 25 runs, enough for 2 days with 9 runs a day"),
         "{lines}"
     );
     assert!(checked.faults.is_empty(), "{checked:?}");
     let warned = checked.warnings.join("\n");
-    assert!(warned.contains("after 25 runs its budget is used up"), "{warned}");
+    assert!(warned.contains("its budget lasts for 25 runs of the largest size"), "{warned}");
     assert!(!Path::new(&here.folder.path().join("state/ledger.new")).exists());
     here.end();
 }

@@ -10,7 +10,7 @@ use tacit::crypto::text::counted;
 use tacit::data::give::Purpose;
 use tacit::data::records::KeySet;
 use tacit::data::table;
-use tacit::job::psi::{Learns, Reveal};
+use tacit::job::psi::{self, Learns, Reveal};
 use tacit::net::Identity;
 
 /// What was found.
@@ -36,6 +36,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
         checked.warnings.push(format!("what was spent is unknown, and is taken for nothing: {error}"));
         Ledger::empty()
     });
+    checked.faults.extend(lacks(policy, &ledger));
     ledger.suppose(&policy.names_of_peers());
     ledger.suppose(&policy.names_of_sources(&ledger.places()));
     checked.warnings.extend(one_account(policy, &ledger));
@@ -74,6 +75,19 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
         }
     }
     checked
+}
+
+/// Whether the ledger lacks runs of the records: twice in turn, as a service may charge and record one meanwhile.
+fn lacks(policy: &Policy, ledger: &Ledger) -> Option<String> {
+    let folder = policy.state.join("records");
+    let mut found = ledger.compare(&folder).ok()?;
+    if found.is_lacking() {
+        found = Ledger::look(&policy.state.join("ledger"))
+            .and_then(|again| again.compare(&folder))
+            .ok()?
+            .and(&found);
+    }
+    found.is_lacking().then(|| found.lacks())
 }
 
 fn open(source: &Source) -> tacit::Result<(table::Source, KeySet)> {
@@ -160,6 +174,19 @@ fn budgets(
                 most = counted(most, "row")
             );
             lasts(checked, what, (name, peer), &job.gate, fit, clock);
+            if fit == 0 {
+                let fitting = fitting(job, &runs, (own_keys, own_rows), left.rows);
+                let who = match fitting.filter(|keys| *keys >= job.min_peer_keys.max(1)) {
+                    Some(keys) => format!("only with up to {} it is served", counted(keys, "key")),
+                    None => "no run of it is served".to_owned(),
+                };
+                checked.warnings.push(format!(
+                    "{name}: a run of {peer} with {} costs up to {}, more than the {} left: {who}",
+                    counted(job.max_peer_keys, "key"),
+                    counted(most, "row"),
+                    left.rows
+                ));
+            }
         }
         if runs.iter().any(|run| is_number(&run.reveal)) {
             let what = format!(
@@ -178,6 +205,12 @@ fn budgets(
     }
 }
 
+/// The most keys that a peer may announce in every run of a job so that it fits into `left` rows.
+fn fitting(job: &Job, runs: &[psi::Job], own: (u64, u64), left: u64) -> Option<u64> {
+    let most = |run: &psi::Job| job.max_peer_keys.min(run.max_keys());
+    runs.iter().filter_map(|run| rules::fitting_keys(job, run, own, most(run), left).ok()).min()
+}
+
 /// Says how many runs fit, and warns where that is not as long as the job is to last.
 fn lasts(checked: &mut Checked, what: String, (job, peer): (&str, &str), gate: &Gate, fit: u64, clock: Time) {
     let runs = format!("room for {}", counted(fit, "run"));
@@ -186,14 +219,18 @@ fn lasts(checked: &mut Checked, what: String, (job, peer): (&str, &str), gate: &
         return;
     };
     let a_day = format!("{} a day", counted(gate.runs_a_day, "run"));
-    checked.lines.push(format!("  {what}: {runs}, {days} of {a_day}", days = counted(days, "day")));
+    let enough = if days == 0 { "less than a day".to_owned() } else { counted(days, "day") };
+    checked.lines.push(format!("  {what}: {runs}, enough for {enough} with {a_day}"));
     let wanted = gate.expires.as_ref().map_or(A_YEAR, |(_, last)| (last + 1).saturating_sub(clock.day()));
     let open_days =
         (clock.day()..clock.day() + wanted.min(A_YEAR)).filter(|day| gate.opens_on(*day)).count() as u64;
     if fit < open_days.saturating_mul(gate.runs_a_day) {
-        let until = gate.expires.as_ref().map_or("of a year".to_owned(), |(date, _)| format!("up to {date}"));
+        let until = match &gate.expires {
+            Some((date, _)) => format!("up to {date}"),
+            None => format!("of the next {A_YEAR}"),
+        };
         checked.warnings.push(format!(
-            "{job}: {peer} may start {a_day} on {} {until}, and after {} its budget is used up for good",
+            "{job}: {peer} may start {a_day} on {} {until}, and its budget lasts for {} of the largest size in all",
             counted(open_days, "day"),
             counted(fit, "run")
         ));

@@ -1,6 +1,6 @@
 //! Files that grow by whole lines and lose none in a crash.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tacit::net::durable::{folder_of, sync_names};
@@ -54,7 +54,6 @@ impl Lines {
     /// The file stays locked while this lives, by a file of its own beside it, which outlives
     /// [`replace`](Self::replace); an error if another process has it.
     pub(crate) fn open_alone(path: &Path, take: Take<'_>) -> Result<Self> {
-        let try_lock = |file: &File| file.try_lock().map_err(|_| ErrorKind::ResourceBusy.into());
         let alone = opened(&path.with_extension("lock"), try_lock)?;
         let mut file = opened(path, try_lock)?;
         let whole = whole_lines(path, &file, take)?;
@@ -162,20 +161,24 @@ impl Lines {
         ))
     }
 
+    /// An error where the file takes no line: what is written to a file without a name is lost at the next start, and
+    /// what follows half a line too.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.torn {
+            let what = "may hold half a line, and takes no other; start the service again, which mends it";
+            return Err(Error::Input(format!("{} {what}", shown(&self.path))));
+        }
+        match is_named(&self.file, &self.path) {
+            true => Ok(()),
+            false => Err(is_gone(&self.path)),
+        }
+    }
+
     /// Adds one line, which is on the disk when this returns; after an error nothing of it is there, or nothing is
     /// added any more.
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
-        if self.torn {
-            let what = "may hold half a line, and takes no other; start again, which mends it";
-            return Err(Error::file(&self.path, what, ErrorKind::InvalidData.into()));
-        }
         self.sync()?;
-        // What is written to a file without a name is lost at the next start.
-        if !is_named(&self.file, &self.path) {
-            let what =
-                "is no longer the file that was opened: it was moved or removed; put it back and start again";
-            return Err(Error::file(&self.path, what, ErrorKind::NotFound.into()));
-        }
+        self.check()?;
         let text = format!("{line}\n");
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
@@ -227,12 +230,30 @@ fn whole_lines(path: &Path, file: &File, take: Take<'_>) -> Result<u64> {
     Ok(whole)
 }
 
+/// A file that somebody took away while it was in use.
+pub(crate) fn is_gone(path: &Path) -> Error {
+    Error::Input(format!("{} was moved, removed or replaced while it was in use; put it back", shown(path)))
+}
+
+fn try_lock(file: &File) -> std::io::Result<()> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => ErrorKind::ResourceBusy.into(),
+        TryLockError::Error(error) => error,
+    })
+}
+
 /// The file, made if there is none, and locked.
 fn opened(path: &Path, lock: impl FnOnce(&File) -> std::io::Result<()>) -> Result<File> {
     let new = !path.exists();
     let file = private_file(OpenOptions::new().read(true).append(true).create(true)).open(path);
     let file = file.map_err(|e| Error::file(path, "cannot be opened", e))?;
-    lock(&file).map_err(|e| Error::file(path, "is in use by another process, or cannot be locked", e))?;
+    lock(&file).map_err(|error| match error.kind() {
+        ErrorKind::ResourceBusy => Error::Input(format!(
+            "{}: another service runs with this `state`; end it first, or name another directory",
+            shown(path)
+        )),
+        _ => Error::file(path, "cannot be locked", error),
+    })?;
     if new {
         sync_folder(path)?;
     }
@@ -300,7 +321,10 @@ mod tests {
         lines.append("one").unwrap();
         std::fs::rename(&path, folder.path().join("moved")).unwrap();
         let error = lines.append("two").unwrap_err().to_string();
-        assert!(error.contains("moved or removed"), "{error}");
+        assert!(
+            error.ends_with("lines was moved, removed or replaced while it was in use; put it back"),
+            "{error}"
+        );
         std::fs::write(&path, "another\n").unwrap();
         assert!(lines.append("two").is_err());
         std::fs::rename(folder.path().join("moved"), &path).unwrap();
@@ -371,7 +395,8 @@ mod tests {
         assert!(found.is_empty());
         lines.append("one").unwrap();
         lines.append("two").unwrap();
-        assert!(all_of(&path).is_err(), "two at once");
+        let error = all_of(&path).err().unwrap().to_string();
+        assert!(error.contains("another service runs with this `state`"), "two at once: {error}");
         drop(lines);
         std::fs::write(&path, "one\ntwo\nthr").unwrap();
         let (mut lines, found) = all_of(&path).unwrap();

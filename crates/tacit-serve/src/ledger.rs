@@ -13,12 +13,16 @@
 //! whole or not at all.
 
 mod book;
+mod known;
 mod names;
+
+pub use known::{ACCEPT, Compared};
 
 use crate::clock::Time;
 use crate::file::{Lines, shown};
 use crate::json;
 use book::{Book, Entry};
+use known::Known;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -97,6 +101,7 @@ pub struct Ledger {
     book: Book,
     /// The charges of runs that began and have not ended.
     open: BTreeMap<String, Charge>,
+    known: Known,
     /// The hash of all lines so far.
     chain: [u8; 32],
     /// When the book's latest time was written or read.
@@ -131,12 +136,9 @@ impl Ledger {
     pub fn open(path: &Path) -> Result<Self> {
         let mut ledger = Ledger::empty();
         let lines = Lines::open_alone(path, &mut |number, line| ledger.read(path, number, line))?;
-        ledger.room = ROOM.max(lines.length());
         ledger.lines = Some(lines);
         ledger.begin();
-        if ledger.room > ROOM {
-            ledger.shorten();
-        }
+        // One that is long already is made shorter with its first entry, once it was compared with the records.
         Ok(ledger)
     }
 
@@ -156,6 +158,7 @@ impl Ledger {
             lines: None,
             book: Book::default(),
             open: BTreeMap::new(),
+            known: Known::default(),
             chain: [0; 32],
             since: Instant::now(),
             room: ROOM,
@@ -172,12 +175,13 @@ impl Ledger {
         if let Some((chain, entry)) = entry
             && self.book.add(&entry, &mut self.open)
         {
+            self.known.note(&entry);
             self.chain = chain;
             return Ok(());
         }
         Err(Error::Input(format!(
-            "{}, line {number}: the ledger was changed or is damaged; put back what is right from where you keep \
-             copies, or move it away and know that every budget starts anew",
+            "{}, line {number}: the ledger was changed or is damaged; put back the newest copy, or move it away and \
+             {ACCEPT}, which charges again what the records hold",
             shown(path)
         )))
     }
@@ -197,6 +201,7 @@ impl Ledger {
         let (length, before) = (lines.length(), self.book.latest);
         self.chain = chain;
         self.book.add(entry, &mut self.open);
+        self.known.note(entry);
         if self.book.latest > before {
             self.since = Instant::now();
         }
@@ -207,11 +212,14 @@ impl Ledger {
     }
 
     /// Writes the file anew with what its lines add up to, if that is much less. A failure changes nothing.
-    fn shorten(&mut self) {
+    pub(crate) fn shorten(&mut self) {
         let Some(lines) = &mut self.lines else { return };
         let mut chain = [0; 32];
-        let entries = self.book.entries();
-        let written: Result<Vec<String>> = entries.iter().map(|entry| line(&mut chain, entry)).collect();
+        let mut entries = self.book.entries();
+        let written = self.known.mark().and_then(|mark| {
+            entries.extend(mark.map(Entry::Mark));
+            entries.iter().map(|entry| line(&mut chain, entry)).collect::<Result<Vec<String>>>()
+        });
         let replaced = written.and_then(|all| lines.replace(&all));
         match replaced {
             Ok(()) => self.chain = chain,
@@ -219,6 +227,11 @@ impl Ledger {
         }
         // Four times what is needed, so that the work for it is small beside that of the lines between.
         self.room = ROOM.max(lines.length().saturating_mul(4));
+    }
+
+    /// An error where no run can be charged.
+    pub fn check(&self) -> Result<()> {
+        self.lines.as_ref().map_or(Ok(()), Lines::check)
     }
 
     /// Why the file could not be made shorter, once.
@@ -316,6 +329,11 @@ impl Ledger {
     /// A run has ended, and stays charged.
     pub fn settle(&mut self, run: &str) {
         self.open.remove(run);
+    }
+
+    /// The record of a run is on the disk.
+    pub fn recorded(&mut self, run: &str) {
+        self.known.recorded(run);
     }
 }
 

@@ -44,6 +44,10 @@ mod budget_tests;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
+mod ledger_tests;
+#[cfg(test)]
 mod record_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod words_tests;

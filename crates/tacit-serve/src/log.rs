@@ -4,6 +4,7 @@
 //! a request follows at the level `DEBUG`, on the client's side too, by the run's name that both sides share.
 
 use crate::clock::Time;
+use crate::rules;
 use std::sync::{Mutex, PoisonError};
 use tacit::job::{Observer, Step};
 use tracing::Level;
@@ -78,7 +79,8 @@ impl Event {
     /// How much it matters.
     pub fn level(&self) -> Level {
         match self.what {
-            "policy fault" | "not reloaded" | "panicked" | "not stored" => Level::ERROR,
+            "policy fault" | "not reloaded" | "panicked" | "not stored" | "not charging" => Level::ERROR,
+            "refused" if matches!(self.rule, Some(rules::UNCHARGED | rules::UNRECORDED)) => Level::ERROR,
             "refused" | "failed" | "unsigned" | "refunded" | "broken off" | "turned away" | "recovered"
             | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" | "relay lost" => Level::WARN,
             _ => Level::INFO,

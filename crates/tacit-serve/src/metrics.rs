@@ -19,6 +19,8 @@ pub struct Metrics {
     counts: Mutex<Counts>,
     /// Whether the service takes nothing new any more.
     pub draining: AtomicBool,
+    /// Whether no run can be charged.
+    pub stuck: AtomicBool,
     /// Seconds that the clock is behind the latest charge.
     pub behind: AtomicU64,
     /// Whether the relay can be reached, of a service that waits at one.
@@ -97,10 +99,14 @@ impl Metrics {
     }
 
     fn respond(&self, asked: &Question, slots: &Slots) -> Answer {
-        match (asked.target.as_str(), self.draining.load(Ordering::SeqCst)) {
-            ("/metrics", _) => Answer { kind: EXPOSITION, ..Answer::text("200 OK", self.text(slots)) },
-            ("/healthz", false) => Answer::text("200 OK", "ok\n"),
-            ("/healthz", true) => Answer::text("503 Service Unavailable", "draining\n"),
+        let is = |flag: &AtomicBool| flag.load(Ordering::SeqCst);
+        match asked.target.as_str() {
+            "/metrics" => Answer { kind: EXPOSITION, ..Answer::text("200 OK", self.text(slots)) },
+            "/healthz" if is(&self.draining) => Answer::text("503 Service Unavailable", "draining\n"),
+            "/healthz" if is(&self.stuck) => {
+                Answer::text("503 Service Unavailable", "no run can be charged: the log says why\n")
+            }
+            "/healthz" => Answer::text("200 OK", "ok\n"),
             _ => Answer::text("404 Not Found", "there are /metrics and /healthz\n"),
         }
     }
@@ -184,6 +190,10 @@ mod tests {
             metrics.relay(reached);
             assert_eq!(parse(&ask("/metrics").body)["tacit_relay_reached"], figure);
         }
+        metrics.stuck.store(true, Ordering::SeqCst);
+        assert_eq!(ask("/healthz").code, "503 Service Unavailable");
+        metrics.stuck.store(false, Ordering::SeqCst);
+        assert_eq!(ask("/healthz").body, "ok\n");
         metrics.draining.store(true, Ordering::SeqCst);
         assert!(ask("/healthz").code.starts_with("503 "));
         assert!(ask("/elsewhere").code.starts_with("404 "));

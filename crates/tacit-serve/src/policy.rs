@@ -202,7 +202,7 @@ pub struct Job {
     pub give: Vec<String>,
     /// What happens where several rows to give have one key.
     pub duplicates: Duplicates,
-    /// The least distinct keys that the peer must have, by its own word.
+    /// The least distinct keys that the peer must have, as it announces.
     pub min_peer_keys: u64,
     /// The most distinct keys that the peer may have.
     pub max_peer_keys: u64,
@@ -292,7 +292,11 @@ impl Unfit {
     /// Each fault on a line of its own.
     pub fn lines(&self) -> Vec<String> {
         let path = tacit::net::shown(&self.path.to_string_lossy());
-        self.faults.iter().map(|Fault { line, what }| format!("{path}, line {line}: {what}")).collect()
+        let line = |Fault { line, what }: &Fault| match line {
+            0 => format!("{path}: {what}"),
+            line => format!("{path}, line {line}: {what}"),
+        };
+        self.faults.iter().map(line).collect()
     }
 }
 
@@ -321,7 +325,7 @@ impl Policy {
     ///
     /// Errors: a file that cannot be read, and every fault in it at once.
     pub fn load(path: &Path) -> std::result::Result<Self, Unfit> {
-        let unfit = |what: String| Unfit { path: path.to_owned(), faults: vec![Fault { line: 1, what }] };
+        let unfit = |what: String| Unfit { path: path.to_owned(), faults: vec![Fault { line: 0, what }] };
         match std::fs::metadata(path) {
             Err(e) => return Err(unfit(format!("cannot be read: {e}"))),
             Ok(about) if about.len() > LARGEST_POLICY => return Err(unfit("larger than any policy".into())),
@@ -466,8 +470,9 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let unsigned_runs_a_day = section.number("unsigned_runs_a_day", 1..=MANY).unwrap_or(10);
     let drain_seconds = section.number("drain_seconds", 0..=DAY_SECONDS).unwrap_or(600);
 
-    let mut peers: BTreeMap<String, Peer> = BTreeMap::new();
+    let (mut peers, mut labels): (BTreeMap<String, Peer>, Vec<String>) = Default::default();
     for (name, table) in section.wanted_tables("peers") {
+        labels.push(name.value.clone());
         let peer =
             section.inner(table, &format!("[peers.{}]", name.value), name.at, |inner| peer(inner, folder));
         let Some(peer) = peer else { continue };
@@ -492,7 +497,6 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         }
         peers.insert(name.value, peer);
     }
-    let labels: Vec<String> = peers.keys().cloned().collect();
     let mut sources = BTreeMap::new();
     let mut source_names = Vec::new();
     for (name, table) in section.tables("sources") {
@@ -579,6 +583,7 @@ fn certificates(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Cert
 
 fn peer(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Peer> {
     let (key, fingerprint) = (section.text("key"), section.text("fingerprint"));
+    let has_key = section.has("key") || section.has("fingerprint");
     if let Some(name) = section.text("name") {
         if key.is_some() || fingerprint.is_some() {
             section.fault(name.at, "a peer has a key or the `name` of a certificate, not both");
@@ -609,6 +614,8 @@ fn peer(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Peer> {
         }
         (Some(found), _) => Some(Peer::Keys(found.value)),
         (None, Some(said)) => Some(Peer::Fingerprint(said.value)),
+        // One that cannot be read is told of.
+        (None, None) if has_key => None,
         (None, None) => {
             let at = section.at();
             let what = "a peer needs `key`, the file of its public key, `fingerprint`, or the `name` of a \
@@ -625,6 +632,12 @@ fn is_fingerprint(text: &str) -> bool {
     text.split('-').count() == 8 && text.split('-').all(is_group)
 }
 
+/// A budget: none unless given. One that is wrong counts as given, so that it is one fault.
+fn budget(section: &mut Section<'_, '_, '_>, key: &'static str) -> u64 {
+    let wrong = if section.has(key) { MANY } else { 0 };
+    section.number(key, 0..=MANY).unwrap_or(wrong)
+}
+
 fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     let inputs = section.wanted_list("input");
     let mut columns = Vec::new();
@@ -639,8 +652,8 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
         trim: section.yes("trim", true),
         case_fold: section.yes("case_fold", true),
     };
-    let rows_in_total = section.number("rows_in_total", 0..=MANY).unwrap_or(0);
-    let aggregate_runs = section.number("aggregate_runs", 0..=MANY).unwrap_or(0);
+    let rows_in_total = budget(section, "rows_in_total");
+    let aggregate_runs = budget(section, "aggregate_runs");
     let nulls = section.list("null").into_iter().map(|null| null.value).collect();
     let options = options(section);
     Some(Source {

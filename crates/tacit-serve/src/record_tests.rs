@@ -299,11 +299,11 @@ fn a_chain_that_lacks_everything_is_not_whole() {
     }
     // The chain of another service, with another client.
     let foreign = audit::verify_chain(OLD[0]).unwrap();
-    assert!(compare(&bobs, &foreign).unwrap_err().to_string().contains("lack it"));
+    assert!(compare(&bobs, &foreign).unwrap_err().to_string().contains("is missing in"));
     // Nor is it excused by keys that name nobody there.
     let others = listed(foreign.clone())[0].owner;
     let error = audit::compare(party(&bobs, &[]), party(&foreign, &[keys(&others)])).unwrap_err();
-    assert!(error.to_string().contains("lack it"), "{error}");
+    assert!(error.to_string().contains("is missing in"), "{error}");
     // Keys that name nobody in either chain compare nothing, and nothing is no success.
     let nobody = [keys(&Identity::generate().unwrap().public())];
     let error = audit::compare(party(&bobs, &nobody), party(&whole, &nobody)).unwrap_err().to_string();
@@ -324,7 +324,7 @@ fn a_chain_that_lacks_everything_is_not_whole() {
     begun.finish("broken off", &Value::Null, None).unwrap();
     let anew = audit::load(&at("state")).unwrap();
     let error = audit::compare(party(&bobs, &[]), party(&anew, &successors)).unwrap_err().to_string();
-    assert!(error.contains("lack it"), "{error}");
+    assert!(error.contains("is missing in"), "{error}");
     // A run that was sealed anew as a count that nobody signed.
     let forged = tempfile::tempdir().unwrap();
     let as_count = sealed_anew(forged.path(), &alice, &lines, |at, common| {
@@ -419,6 +419,6 @@ fn an_export_for_one_peer_shows_nothing_of_others_and_verifies() {
         let last =
             format!("{{\"digest\":\"{}\",\"number\":3}}", crate::json::hex(&listed(service.clone())[3].head));
         let withheld = audit::verify_chain(&text.replacen(lines[3], &last, 1)).unwrap();
-        assert!(compare(&asker, &withheld).unwrap_err().to_string().contains("lack it"));
+        assert!(compare(&asker, &withheld).unwrap_err().to_string().contains("is missing in"));
     }
 }

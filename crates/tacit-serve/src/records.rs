@@ -18,7 +18,7 @@
 //! process is recorded as interrupted, so no crash loses one; as complete where both had signed its end and the
 //! chain could not be written.
 
-use crate::file::{Lines, private_file, private_folder, sync_folder};
+use crate::file::{Lines, is_gone, private_file, private_folder, sync_folder};
 use crate::json::{canonical, hex, read_canonical};
 use crate::terms::Side;
 use serde_json::{Value, json};
@@ -26,6 +26,8 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tacit::net::{Identity, PublicKey, SIGNATURE};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
@@ -45,6 +47,8 @@ pub const NO_HEAD: [u8; 32] = [0; 32];
 /// Both files of a chain.
 pub(crate) const RECORDS: &str = "records.jsonl";
 pub(crate) const PRIVATE_PART: &str = "private.jsonl";
+/// The folder of runs without a record yet.
+pub(crate) const PENDING: &str = "pending";
 
 /// The head of a chain whose last line is `line`.
 pub fn head_of(line: &str) -> [u8; 32] {
@@ -81,6 +85,8 @@ pub struct Records {
     folder: PathBuf,
     identity: Identity,
     side: Side,
+    /// Whether the chain had a record: its file does not go away.
+    begun: Arc<AtomicBool>,
 }
 
 /// A run whose record is not finished.
@@ -95,6 +101,8 @@ pub struct Begun {
     begun: Value,
     input_salt: Zeroizing<[u8; 32]>,
     result_salt: Zeroizing<[u8; 32]>,
+    /// Of a service: what the run is charged.
+    charge: Value,
 }
 
 impl Records {
@@ -102,15 +110,33 @@ impl Records {
     /// recorded as interrupted; returns how many.
     pub fn open(folder: &Path, identity: &Identity, side: Side) -> Result<(Self, u64)> {
         private_folder(folder)?;
-        private_folder(&folder.join("pending"))?;
-        let records = Records { folder: folder.to_owned(), identity: identity.clone(), side };
+        private_folder(&folder.join(PENDING))?;
+        let records =
+            Records { folder: folder.to_owned(), identity: identity.clone(), side, begun: Arc::default() };
         let interrupted = records.recover()?;
         Ok((records, interrupted))
     }
 
     /// The chain, and its last record.
     fn chain(&self) -> Result<(Lines, Option<String>)> {
-        Lines::open_last(&self.folder.join(RECORDS))
+        self.check()?;
+        let path = self.folder.join(RECORDS);
+        let (chain, last) = Lines::open_last(&path)?;
+        match last {
+            None if self.begun.load(Ordering::SeqCst) => return Err(is_gone(&path)),
+            None => {}
+            Some(_) => self.begun.store(true, Ordering::SeqCst),
+        }
+        Ok((chain, last))
+    }
+
+    /// An error where the files are gone: a new chain would begin in the middle of one.
+    pub(crate) fn check(&self) -> Result<()> {
+        let path = self.folder.join(if self.begun.load(Ordering::SeqCst) { RECORDS } else { PENDING });
+        match path.exists() {
+            true => Ok(()),
+            false => Err(is_gone(&path)),
+        }
     }
 
     /// The head of the chain.
@@ -131,7 +157,7 @@ impl Records {
 
     fn recover(&self) -> Result<u64> {
         let _guard = self.guard()?;
-        let folder = self.folder.join("pending");
+        let folder = self.folder.join(PENDING);
         let listed = std::fs::read_dir(&folder).map_err(|e| Error::file(&folder, "cannot be listed", e))?;
         let mut left = Vec::new();
         for entry in listed.flatten() {
@@ -198,12 +224,23 @@ impl Records {
         input_salt: Zeroizing<[u8; 32]>,
         result_salt: Zeroizing<[u8; 32]>,
     ) -> Result<Begun> {
+        self.begin_charged(common, theirs, [input_salt, result_salt], Value::Null)
+    }
+
+    /// As [`begin`](Self::begin), of a run that is charged: the private part keeps what, for a ledger that is lost.
+    pub fn begin_charged(
+        &self,
+        common: Value,
+        theirs: Option<&str>,
+        [input_salt, result_salt]: [Zeroizing<[u8; 32]>; 2],
+        charge: Value,
+    ) -> Result<Begun> {
         let run = common["run"].as_str().unwrap_or_default();
         // The name comes from ids of the session alone, but part of it is the peer's.
         if run.is_empty() || run.len() > 64 || !run.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Error::Peer("the run has a name that no session gives".into()));
         }
-        let pending = self.folder.join("pending").join(format!("{run}.json"));
+        let pending = self.folder.join(PENDING).join(format!("{run}.json"));
         let fault = |e| Error::file(&pending, "cannot be written; is the disk full?", e);
         let _guard = self.guard()?;
         let mut file =
@@ -214,12 +251,12 @@ impl Records {
         if let Some(theirs) = theirs {
             begun[self.side.other().name()] = json!(theirs);
         }
-        let private = private(run, &input_salt, &result_salt, &Value::Null);
+        let private = private(run, [&input_salt, &result_salt], &Value::Null, &charge);
         let kept = json!({ "common": common, "private": private, "begun": begun });
         let text = Zeroizing::new(format!("{kept}\n"));
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
         sync_folder(&pending)?;
-        Ok(Begun { records: self.clone(), pending, file, common, begun, input_salt, result_salt })
+        Ok(Begun { records: self.clone(), pending, file, common, begun, input_salt, result_salt, charge })
     }
 
     /// Adds a record; the private part first, so that no record lacks it.
@@ -232,7 +269,7 @@ impl Records {
     ) -> Result<String> {
         let (mut chain, last) = self.chain()?;
         let number = match &last {
-            Some(line) => following(line).ok_or_else(|| Error::Input(DAMAGED.into()))?,
+            Some(line) => number_after(line).ok_or_else(|| Error::Input(DAMAGED.into()))?,
             None => 0,
         };
         let private_path = self.folder.join(PRIVATE_PART);
@@ -267,13 +304,19 @@ impl Records {
 const DAMAGED: &str = "the last record of the chain is damaged; tacit audit verify says where";
 
 /// The number of the record after this one.
-fn following(line: &str) -> Option<u64> {
+pub(crate) fn number_after(line: &str) -> Option<u64> {
     let record: Value = serde_json::from_str(line).ok()?;
     record["number"].as_u64()?.checked_add(1)
 }
 
-fn private(run: &str, input_salt: &[u8; 32], result_salt: &[u8; 32], result: &Value) -> Value {
-    json!({ "run": run, "input_salt": hex(input_salt), "result_salt": hex(result_salt), "result": result })
+fn private(run: &str, salts: [&[u8; 32]; 2], result: &Value, charge: &Value) -> Value {
+    let [input_salt, result_salt] = salts.map(|salt| hex(salt));
+    let mut private =
+        json!({ "run": run, "input_salt": input_salt, "result_salt": result_salt, "result": result });
+    if !charge.is_null() {
+        private["charge"] = charge.clone();
+    }
+    private
 }
 
 /// Whether `text` is the signature of `key` on the common part of a record, for this use.
@@ -328,7 +371,7 @@ impl Begun {
     /// Returns the record's line. Errors: those of the files; what both have signed is then recorded by the next
     /// [`Records::open`].
     pub fn finish(self, outcome: &str, result: &Value, theirs: Option<String>) -> Result<String> {
-        let Begun { records, pending, mut file, mut common, begun, input_salt, result_salt } = self;
+        let Begun { records, pending, mut file, mut common, begun, input_salt, result_salt, charge } = self;
         common["outcome"] = json!(outcome);
         let run = common["run"].as_str().unwrap_or_default().to_owned();
         let ours = hex(&records.identity.sign(COMMON, canonical(&common)?.as_bytes())?);
@@ -337,7 +380,7 @@ impl Begun {
             (Side::Service, theirs) => [Some(ours), theirs],
             (Side::Client, theirs) => [theirs, Some(ours)],
         };
-        let private = private(&run, &input_salt, &result_salt, result);
+        let private = private(&run, [&input_salt, &result_salt], result, &charge);
         if let [Some(service), Some(client)] = &signatures {
             let ended = json!({ "common": common, "private": private, "service": service, "client": client });
             // Where this fails too, the run is recorded as interrupted.

@@ -383,3 +383,13 @@ pub(crate) fn fault(error: &Error) -> No {
     No::new("source", "the service cannot read its table at the moment; ask its operator")
         .logged(error.to_string())
 }
+
+/// Rules of a service that cannot write down what it charges, or which runs begin.
+pub(crate) const UNCHARGED: &str = "ledger";
+pub(crate) const UNRECORDED: &str = "records";
+
+/// A run that cannot be written down, by either rule: our fault, which the client learns no more of.
+pub(crate) fn unwritten(rule: &'static str, error: &Error) -> No {
+    No::new(rule, "the service cannot write down any run at the moment; ask its operator")
+        .logged(error.to_string())
+}

@@ -49,6 +49,8 @@ pub struct Setup {
     pub metrics: Option<Port>,
     /// Where the operator's page is asked for, if anywhere.
     pub dashboard: Option<Port>,
+    /// Whether a ledger that lacks runs of the records is gone on with.
+    pub accept_ledger: bool,
 }
 
 /// How long the service looks for peers before it looks for signals.
@@ -62,7 +64,7 @@ const IDLE: Duration = Duration::from_secs(120);
 ///
 /// Errors: what keeps it from starting. A fault of one request is told in the log and ends nothing else.
 pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
-    let Setup { path, log: told, available, clock, signals, metrics: port, dashboard } = setup;
+    let Setup { path, log: told, available, clock, signals, metrics: port, dashboard, accept_ledger } = setup;
     let metrics = Arc::new(Metrics::default());
     let board = Arc::new(Board::default());
     let (tallied, noted) = (metrics.clone(), board.clone());
@@ -75,16 +77,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     let identity = Identity::load(&policy.identity)?;
     crate::file::private_folder(&policy.state)?;
     policy.remember()?;
-    let mut ledger = Ledger::open(&policy.state.join("ledger"))?;
-    ledger.know(&policy.names_of_peers())?;
-    ledger.know(&policy.names_of_sources(&ledger.places()))?;
-    let (records, interrupted) = Records::open(&policy.state.join("records"), &identity, Side::Service)?;
-    if interrupted > 0 {
-        log(&Event::new(
-            "recovered",
-            format!("recorded as interrupted: {}, charged all the same", counted(interrupted, "run")),
-        ));
-    }
+    let (ledger, records) = books(&policy, &identity, accept_ledger, &*log)?;
     let (now, by_ledger) = (clock(), ledger.now(clock()));
     let unsigned = Unsigned::of(&policy.state.join("records"), now.day(), by_ledger.day())?;
     let house = Arc::new(House {
@@ -144,6 +137,26 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     drain(&house, &signals, &cancel);
     over.store(true, Ordering::SeqCst);
     Ok(())
+}
+
+/// The ledger and the records, which have to know of the same runs.
+fn books(policy: &Policy, identity: &Identity, accept: bool, log: &Log) -> Result<(Ledger, Records)> {
+    let mut ledger = Ledger::open(&policy.state.join("ledger"))?;
+    let folder = policy.state.join("records");
+    let (records, interrupted) = Records::open(&folder, identity, Side::Service)?;
+    if interrupted > 0 {
+        log(&Event::new(
+            "recovered",
+            format!("recorded as interrupted: {}, charged all the same", counted(interrupted, "run")),
+        ));
+    }
+    let found = ledger.compare(&folder)?;
+    for words in ledger.go_on(found, accept)? {
+        log(&Event::new("ledger", words));
+    }
+    ledger.know(&policy.names_of_peers())?;
+    ledger.know(&policy.names_of_sources(&ledger.places()))?;
+    Ok((ledger, records))
 }
 
 /// Runs `work` on a thread of its own.
@@ -258,11 +271,13 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
 }
 
 /// Looks at how far the clock is behind the latest charge: where it was ahead once, a day's runs are counted
-/// by another day than it shows.
+/// by another day than it shows. And at whether runs can be charged and recorded.
 #[derive(Default)]
 struct Watch {
-    /// The day of the last line about it.
+    /// The day of the last line about the clock.
     told: Option<u64>,
+    /// Why no run can be charged.
+    stuck: Option<String>,
 }
 
 /// Seconds from which on the clock is worth a line.
@@ -270,6 +285,16 @@ const BEHIND: u64 = 3600;
 
 impl Watch {
     fn look(&mut self, house: &House, metrics: &Metrics) {
+        let stuck = house.ledger(|ledger| ledger.check()).and_then(|()| house.records.check());
+        let stuck = stuck.err().map(|error| error.to_string());
+        if stuck != self.stuck {
+            metrics.stuck.store(stuck.is_some(), Ordering::SeqCst);
+            (house.log)(&match &stuck {
+                Some(why) => Event::new("not charging", format!("no run is granted: {why}")),
+                None => Event::new("charging", "runs are granted again"),
+            });
+            self.stuck = stuck;
+        }
         let (clock, counted) = house.times();
         let behind = counted.0.saturating_sub(clock.0);
         metrics.behind.store(behind, Ordering::SeqCst);

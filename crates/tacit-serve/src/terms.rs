@@ -354,20 +354,22 @@ impl Offer {
                 self.min_peer_keys,
                 self.max_peer_keys
             ),
-            format!(
-                "protocol {}, security {}, base OT {}",
-                shown(&self.protocol),
-                shown(&self.security),
-                shown(&self.base_ot)
-            ),
+            match self.publication {
+                Some(_) => format!("protocol {}, security {}", shown(&self.protocol), shown(&self.security)),
+                None => format!(
+                    "protocol {}, security {}, base OT {}",
+                    shown(&self.protocol),
+                    shown(&self.security),
+                    shown(&self.base_ot)
+                ),
+            },
             to_service,
             to_client,
         ];
         lines.push(match &self.publication {
             Some(digest) => format!(
-                "lookups are made in the tag file with the digest {}, for keys made as `{}`",
-                shown(digest),
-                shown(&self.key_types)
+                "lookups are made in the tag file with the digest {}, with keys as that file says",
+                shown(digest)
             ),
             None => format!("key: {} ({})", counted(self.key_columns, "column"), shown(&self.key_types)),
         });

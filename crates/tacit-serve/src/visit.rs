@@ -87,9 +87,9 @@ impl House {
     }
 
     /// Tells the ledger which names of sources are one, as files are now.
-    pub(crate) fn know_sources(&self, policy: &Policy) -> Result<()> {
+    pub(crate) fn know_sources(&self, policy: &Policy) -> std::result::Result<(), No> {
         let groups = policy.names_of_sources(&self.ledger(|ledger| ledger.places()));
-        self.ledger(|ledger| ledger.know(&groups))
+        self.ledger(|ledger| ledger.know(&groups)).map_err(|error| rules::unwritten(rules::UNCHARGED, &error))
     }
 }
 
@@ -266,7 +266,7 @@ impl Visit<'_> {
         self.house.ledger(|ledger| {
             rules::budget(ledger, admitted.job, admitted.source, &nothing)?;
             rules::offers(&admitted.job.gate, &ledger.spent(&nothing))?;
-            ledger.offer(nothing).map_err(End::Failed)
+            ledger.offer(nothing).map_err(|error| End::from(rules::unwritten(rules::UNCHARGED, &error)))
         })?;
         let own = read(admitted).map_err(|error| rules::fault(&error))?;
         detail("table read", &self.run, counted(own.count(), "key"));
@@ -329,6 +329,7 @@ impl Visit<'_> {
     fn unsigned(&self, begun: Begun, day: u64, outcome: &str, result: &Value) -> Result<()> {
         self.house.unsigned.add(&begun.common, day);
         begun.finish(outcome, result, None)?;
+        self.recorded();
         self.tell("unsigned", None, format!("{outcome}; the client signed the run when it began"));
         Ok(())
     }
@@ -511,25 +512,9 @@ impl Visit<'_> {
     ) -> std::result::Result<Begun, End> {
         let Begin { offer, accept, .. } = begin;
         let (input_salt, result_salt) = (records::salt(), records::salt());
-        let head = self.house.records.head()?;
-        let mut charge = begin.charge.clone();
-        // While the peer thought, the hours may have come to an end, its key, or the rules that made the offer.
-        self.house.know_sources(&self.house.policy())?;
-        self.is_known(&self.house.policy())?;
-        let clock = self.house.times().0;
-        let charge = self.house.ledger(|ledger| {
-            let policy = self.house.policy();
-            charge.time = ledger.now(clock).0;
-            self.open()?;
-            let known = policy.peers.get(&self.label) == self.policy.peers.get(&self.label);
-            let found = rules::find(&policy, &self.label, &offer.job, clock)?;
-            if !known {
-                return Err(End::Refused(rules::changed()));
-            }
-            (begin.judge)(ledger, found, &charge)?;
-            ledger.charge(charge.clone())?;
-            Ok::<Charge, End>(charge)
-        })?;
+        let head = self.house.records.head();
+        let head = head.map_err(|error| rules::unwritten(rules::UNRECORDED, &error))?;
+        let (charge, clock) = self.charged(begin)?;
         let mut go = Go {
             keys: begin.own_keys,
             commitment: hex(&records::commitment("input", &input_salt, &begin.digest)),
@@ -547,10 +532,20 @@ impl Visit<'_> {
             certified::fill(&mut common, session, Side::Service, proofs)?;
             Ok(common)
         });
-        let begun = common.and_then(|common| self.house.records.begin(common, None, input_salt, result_salt));
+        let begun = common.and_then(|common| {
+            let kept = serde_json::to_value(&charge).map_err(|e| Error::Other(format!("the charge: {e}")))?;
+            Ok(self.house.records.begin_charged(common, None, [input_salt, result_salt], kept))
+        });
         let mut begun = match begun {
-            Ok(begun) => begun,
-            Err(error) => return Err(self.refund(error)),
+            Ok(Ok(begun)) => begun,
+            Ok(Err(error)) => {
+                let no = rules::unwritten(rules::UNRECORDED, &error);
+                return Err(match self.refund(error) {
+                    Ok(_) => no.into(),
+                    Err(second) => second,
+                });
+            }
+            Err(error) => return Err(self.refund(error).map_or_else(|second| second, End::Failed)),
         };
         go.signature = begun.begun();
         let figures = Figures {
@@ -569,8 +564,9 @@ impl Visit<'_> {
         if let Err(error) = began {
             // Whatever comes of the record, the charge is taken back.
             let finished = begun.finish("not begun", &Value::Null, None);
-            let end = self.refund(error);
+            let end = self.refund(error).map_or_else(|second| second, End::Failed);
             finished?;
+            self.recorded();
             return Err(end);
         }
         let read = Duration::from_secs(self.policy.run_seconds);
@@ -579,6 +575,28 @@ impl Visit<'_> {
             channel.end_within(Duration::from_secs(self.policy.whole_run_seconds));
         }
         Ok(begun)
+    }
+
+    /// Charges a run by the rules as they are now; the charge, and the time by the clock.
+    fn charged(&self, begin: &Begin<'_>) -> std::result::Result<(Charge, Time), End> {
+        let mut charge = begin.charge.clone();
+        // While the peer thought, the hours may have come to an end, its key, or the rules that made the offer.
+        self.house.know_sources(&self.house.policy())?;
+        self.is_known(&self.house.policy())?;
+        let clock = self.house.times().0;
+        self.house.ledger(|ledger| {
+            let policy = self.house.policy();
+            charge.time = ledger.now(clock).0;
+            self.open()?;
+            let known = policy.peers.get(&self.label) == self.policy.peers.get(&self.label);
+            let found = rules::find(&policy, &self.label, &begin.offer.job, clock)?;
+            if !known {
+                return Err(End::Refused(rules::changed()));
+            }
+            (begin.judge)(ledger, found, &charge)?;
+            ledger.charge(charge.clone()).map_err(|error| rules::unwritten(rules::UNCHARGED, &error))?;
+            Ok((charge, clock))
+        })
     }
 
     /// The client signs the run before anything of the table is sent: what it asked for is proved, even if it
@@ -604,6 +622,7 @@ impl Visit<'_> {
                 let outcome = match theirs {
                     Ok(theirs) => {
                         begun.finish("complete", &result, Some(theirs))?;
+                        self.recorded();
                         "complete".to_owned()
                     }
                     Err(_) => {
@@ -631,6 +650,7 @@ impl Visit<'_> {
                 self.house.unsigned.add(&begun.common, self.charged_on());
                 self.broke();
                 begun.finish("broken off", &Value::Null, None)?;
+                self.recorded();
                 Err(error.into())
             }
         }
@@ -640,6 +660,11 @@ impl Visit<'_> {
     fn charged_on(&self) -> u64 {
         let charged = self.house.ledger(|ledger| ledger.charged(&self.run));
         charged.unwrap_or_else(|| self.house.times().1).day()
+    }
+
+    /// The run's record is on the disk.
+    fn recorded(&self) {
+        self.house.ledger(|ledger| ledger.recorded(&self.run));
     }
 
     /// Counts a run that broke off after the comparison began.
@@ -656,14 +681,11 @@ impl Visit<'_> {
         self.tell("broken off", None, words);
     }
 
-    fn refund(&self, error: Error) -> End {
-        match self.house.ledger(|ledger| ledger.refund(&self.run)) {
-            Ok(()) => {
-                self.tell("refunded", None, "nothing of the table had been sent");
-                End::Failed(error)
-            }
-            Err(second) => End::Failed(second),
-        }
+    /// Takes the charge back after `error`, which it returns; or how the visit ends where that fails.
+    fn refund(&self, error: Error) -> std::result::Result<Error, End> {
+        self.house.ledger(|ledger| ledger.refund(&self.run))?;
+        self.tell("refunded", None, "nothing of the table had been sent");
+        Ok(error)
     }
 
     /// The run itself, our result in its file, and the signatures, which may be missing in the end.

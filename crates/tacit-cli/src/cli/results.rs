@@ -77,6 +77,16 @@ impl ResultArgs {
         }
     }
 
+    /// Refuses rows without a file for them, where a run that is charged would lose them.
+    pub(crate) fn wanted(&self, reveal: &Reveal) -> Result<()> {
+        if self.targets().next().is_none() && matches!(reveal, Reveal::Rows | Reveal::Payload(_)) {
+            let what = "--yes without --output: the run would be charged, and its rows lost; give --output FILE, or \
+                        --json for their number alone";
+            return Err(Error::Usage(what.into()));
+        }
+        Ok(())
+    }
+
     /// Tells that no row will be written, where that may be a mistake.
     pub(crate) fn note_none(&self, reveal: &Reveal, context: &Context) {
         if self.targets().next().is_none() && matches!(reveal, Reveal::Rows | Reveal::Payload(_)) {

@@ -616,9 +616,14 @@ pub(super) fn report(
     }
     text += &put.report(results, &mut object);
     text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
+    // A service's terms have said how many it has.
+    let allowed = match more.iter().any(|(field, _)| *field == "terms_hash") {
+        true => String::new(),
+        false => format!(", of at most {most_peer_keys} allowed"),
+    };
     text += &format!(
         "your file: {}, {}, {} with the key of an earlier row, {} without a key\n\
-         the peer: {}, of at most {most_peer_keys} allowed\n\
+         the peer: {}{}\n\
          {:.3} s, {} sent, {} received, {}; {protocol} ({security}){}\n\
          {other_learns}",
         counted(own.rows(), "row"),
@@ -626,6 +631,7 @@ pub(super) fn report(
         counted(own.duplicate_rows(), "row"),
         counted(own.rows_without_key(), "row"),
         counted(announced, "distinct key"),
+        allowed,
         wall.as_secs_f64(),
         counted(stats.bytes_sent, "byte"),
         stats.bytes_received,

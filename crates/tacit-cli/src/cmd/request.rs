@@ -255,6 +255,9 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
     }
     admitted?;
     if job.learns != Learns::Peer {
+        if args.yes && !context.json {
+            args.results.wanted(&job.reveal)?;
+        }
         args.results.note_none(&job.reveal, context);
     }
     let own = read(args, &job, context)?;

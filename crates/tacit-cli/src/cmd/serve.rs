@@ -1,8 +1,9 @@
 //! `tacit serve`: a service that answers requests by the rules of a policy file.
 
+use crate::cli::output::name;
 use crate::cli::{Context, fault};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use tacit::crypto::text::counted;
 use tacit::{Error, Result};
@@ -11,6 +12,7 @@ use tacit_console::machine::available_memory;
 use tacit_serve::check::{self, Checked};
 use tacit_serve::clock::Time;
 use tacit_serve::http::Port;
+use tacit_serve::ledger::ACCEPT;
 use tacit_serve::policy::{Policy, explain};
 use tacit_serve::server::{self, Setup, Signal};
 
@@ -28,6 +30,8 @@ began with. SIGTERM begins nothing new and ends when all runs have; a second one
 --dashboard shows a page at http://127.0.0.1:7780/, or at an address that is given; from another machine \
 through `ssh -L 7780:127.0.0.1:7780`. The log goes to standard error, with --json to standard output, one object a line.";
 
+/// How the command accepts a ledger.
+const ACCEPTED: &str = "start once with --accept-ledger";
 /// Where the page is unless an address is given.
 const DASHBOARD: &str = "127.0.0.1:7780";
 
@@ -54,6 +58,10 @@ pub(crate) struct Args {
         conflicts_with = "check"
     )]
     dashboard: Option<String>,
+    /// Goes on with a ledger that lacks runs of the records: charges them again as far as the records hold
+    /// what was charged, and tells the log which ones it could not
+    #[arg(long, conflicts_with = "check")]
+    accept_ledger: bool,
     /// The least that the log tells; with --verbose everything
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
@@ -69,7 +77,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         Error::from(unfit)
     })?;
     if args.check {
-        return examine(&policy, context);
+        return examine(&args.policy, &policy, context);
     }
     let bind = |name, address: &Option<String>| {
         address.as_deref().map(|address| Port::bind(name, address)).transpose()
@@ -87,14 +95,25 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             signals,
             metrics,
             dashboard,
+            accept_ledger: args.accept_ledger,
         },
     )
+    .map_err(by_option)
+}
+
+/// Where the ledger may be accepted as it is, by which option.
+fn by_option(error: Error) -> Error {
+    match error {
+        Error::Input(what) => Error::Input(what.replace(ACCEPT, ACCEPTED)),
+        other => other,
+    }
 }
 
 /// Says what a policy allows, and how far its budgets go with the tables as they are now.
-fn examine(policy: &Policy, context: &Context) -> Result<()> {
+fn examine(file: &Path, policy: &Policy, context: &Context) -> Result<()> {
     let allows = explain(policy);
     let Checked { lines, warnings, faults } = check::examine(policy, Time::now());
+    let faults: Vec<String> = faults.iter().map(|fault| placed(file, fault)).collect();
     let told = warnings.iter().map(|warning| format!("warning: {warning}"));
     let text: Vec<String> = allows.iter().chain(&lines).cloned().chain(told).collect();
     let object = json!({
@@ -103,12 +122,20 @@ fn examine(policy: &Policy, context: &Context) -> Result<()> {
     context.result(&object, &text.join("\n"))?;
     match faults.as_slice() {
         [] => Ok(()),
-        [only] => Err(Error::Input(only.clone())),
-        [first, others @ ..] => Err(Error::Input(format!(
-            "{first}, and {}; --json lists each",
-            counted(others.len(), "more problem")
-        ))),
+        [only] => Err(by_option(Error::Input(only.clone()))),
+        all => {
+            all.iter().for_each(|fault| eprintln!("{}", fault.replace(ACCEPT, ACCEPTED)));
+            Err(Error::Input(format!("{}: {}, listed above", name(file), counted(all.len(), "problem"))))
+        }
     }
+}
+
+/// A fault of a table or a job, with the line of the policy where that begins.
+fn placed(file: &Path, fault: &str) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let title = fault.split_inclusive(']').next().filter(|title| title.starts_with('['));
+    let line = title.and_then(|title| text.lines().position(|line| line.trim_start().starts_with(title)));
+    line.map_or_else(|| fault.to_owned(), |line| format!("{}, line {}: {fault}", name(file), line + 1))
 }
 
 /// What signals of the system mean to a service.

@@ -530,7 +530,7 @@ fn correlated(bench: &Bench, words: &[&str]) -> (String, String) {
 
 #[test]
 fn vole_over_every_field() {
-    use tacit::crypto::{Block, gf128};
+    use tacit_crypto::{Block, gf128};
     let bench = Bench::with_keys();
     for (field, security) in [
         ("gf128", "malicious"),

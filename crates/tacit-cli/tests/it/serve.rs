@@ -41,6 +41,51 @@ fn connect_proxy() -> String {
     address
 }
 
+/// A ledger that is gone is no reason to give budgets again; and rows that nobody keeps are not charged.
+#[test]
+fn a_lost_ledger_is_accepted_by_its_option_alone() {
+    let town = Town::new();
+    town.policy("", BUDGETS, MATCH);
+    let service = Service::start(&town.bench);
+    let words = town.asking("bob", "match", &[]);
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "--json").collect();
+    town.bench.run(&words).fails_with(2, &["--yes without --output", "--json"]);
+    assert!(service.events("granted").is_empty());
+    let rows = town.granted("bob", "match", &["--output", "both.csv"]);
+    service.end();
+    std::fs::remove_file(town.bench.path("state/ledger")).unwrap();
+    let run = rows["run"].as_str().unwrap();
+    let lacks = ["lacks 1 run", run, "of bob for match", "start once with --accept-ledger"];
+    town.bench.run(&["serve", "--policy", "policy.toml"]).fails_with(3, &lacks);
+    town.bench.run(&["serve", "--policy", "policy.toml", "--check"]).fails_with(3, &lacks);
+    let service = Service::start_with(&town.bench, &["--accept-ledger"]);
+    let said = &service.events("ledger")[0];
+    assert!(
+        said["message"].to_string().contains("charged again: 1")
+            || said.to_string().contains("charged again: 1")
+    );
+    let terms = town.granted("bob", "match", &["--dry-run"]);
+    assert!(terms["offer"]["left"]["rows"].as_u64().unwrap() < 1_000_000, "{terms}");
+    service.end();
+}
+
+/// Every fault of a table has a line of its own, with that of the policy.
+#[test]
+fn a_check_lists_every_table_that_cannot_be_read() {
+    let town = Town::new();
+    let more = "[sources.second]\ninput = \"nowhere.csv\"\nkey = [\"email\"]\nrows_in_total = 1\n";
+    town.policy("", BUDGETS, &format!("{MATCH}{more}"));
+    std::fs::remove_file(town.bench.path("customers.csv")).unwrap();
+    let said = town.bench.run(&["serve", "--policy", "policy.toml", "--check"]);
+    said.fails_with(3, &["policy.toml: 2 problems, listed above"]);
+    let policy = town.bench.read("policy.toml");
+    for title in ["[sources.customers]", "[sources.second]"] {
+        let line = policy.lines().position(|line| line == title).unwrap() + 1;
+        let listed = format!("policy.toml, line {line}: {title}: ");
+        assert!(said.err.contains(&listed), "{listed}: {said:?}");
+    }
+}
+
 #[test]
 fn granted_runs_give_their_results_and_both_sides_records() {
     let town = Town::new();
@@ -204,7 +249,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     town.verify("cut.jsonl", &[]);
     town.bench
         .run(&["audit", "verify", "cut.jsonl", "--against", "bob.records", "--against-key", "bob.pub"])
-        .fails_with(3, &["lack it"]);
+        .fails_with(3, &["is missing in"]);
 }
 
 /// The record of a run cannot be written: the client has its result all the same, and the next request records it.
@@ -593,7 +638,8 @@ fn a_key_that_follows_another_is_known_and_the_same_peer() {
     town.bench.write("policy.toml", policy);
     let service = Service::start(&town.bench);
     let words = town.asking("bob2", "match", &[]);
-    let said = town.bench.run(&words.iter().skip(1).map(String::as_str).collect::<Vec<_>>());
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let said = town.bench.run(&[&words, &["--output", "followed.csv"][..]].concat());
     said.success();
     assert!(said.err.contains("is followed by"), "{said:?}");
     std::fs::copy(town.bench.path("first.pub"), town.bench.path("bob.pub")).unwrap();
@@ -696,8 +742,8 @@ fn peers_are_known_by_certificates_of_an_authority() {
         let words = ["audit", "verify", "state/records", "--key", "alice.pub", "--against", "bob.records"];
         town.bench.run(&[&words[..], more].concat())
     };
-    compare(&["--against-key", "bob.pub"]).fails_with(3, &["lack it"]);
-    compare(&["--against-name", "bob.example"]).fails_with(3, &["lack it"]);
+    compare(&["--against-key", "bob.pub"]).fails_with(3, &["is missing in"]);
+    compare(&["--against-name", "bob.example"]).fails_with(3, &["is missing in"]);
     // The records name the keys that signed them, and hold the certificates that signed those keys.
     let verified = town.verify("bob.records", &["--key", "bob.pub", "--authority", "ca.pem"]);
     assert_eq!(verified["certificates"], 2);

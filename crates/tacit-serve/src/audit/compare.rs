@@ -105,8 +105,8 @@ fn check(party: Party<'_>, witness: Party<'_>) -> Result<Compared> {
             }
             None if record.both_signed || record.both_began => {
                 let what = format!(
-                    "{} lack it: records were removed, or cut off at the end; if that key is another party's, name \
-                     the keys of both parties",
+                    "it is missing in {}: records were removed, or cut off at the end; if that key is another party's, \
+                     name the keys of both parties",
                     party.name
                 );
                 return Err(fault(record, what));

@@ -28,6 +28,20 @@ pub(super) enum Entry {
     Account { peer: String, source: String, totals: Totals },
     /// A peer's requests for a job on one day.
     Day { peer: String, job: String, day: Day },
+    /// How far the records are of runs that the ledger knows.
+    Mark(Mark),
+}
+
+/// A place in the chain of records: the ledger knows all runs before it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mark {
+    /// How many records stand before it.
+    pub(super) records: u64,
+    /// The head of the chain there.
+    pub(super) head: String,
+    /// Runs that were charged before and had no record yet.
+    pub(super) runs: Vec<String>,
 }
 
 /// The version of a ledger that was made shorter.
@@ -128,6 +142,7 @@ impl Book {
                 let peer = self.peers.join([peer.as_str()]);
                 self.days.insert((peer, job.clone()), day.clone());
             }
+            Entry::Mark(_) => {}
         }
         true
     }

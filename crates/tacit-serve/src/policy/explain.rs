@@ -1,9 +1,9 @@
 //! A policy in plain words.
 
 use super::{Gate, Job, Lookup, Peer, Policy, Source};
+use tacit::Security;
 use tacit::crypto::text::counted;
 use tacit::job::psi::{Learns, Reveal};
-use tacit::{Security, security_name};
 
 /// What the policy allows, in sentences, one a line.
 pub fn explain(policy: &Policy) -> Vec<String> {
@@ -87,10 +87,11 @@ fn lookup_words(policy: &Policy, name: &str, lookup: &Lookup) -> [String; 2] {
         ),
         format!(
             "  {name}: a run may make {}, and each client {} over the lifetime of the publication's key; {client} learns \
-             which of its own keys are published, and {} how many it asks for (malicious)",
+             which of its own keys are published, and {} how many it asks for; {}",
             counted(lookup.max_queries, "query"),
             lookup.queries_in_total,
-            service(policy)
+            service(policy),
+            holds(Security::Malicious)
         ),
     ]
 }
@@ -111,7 +112,7 @@ fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
     let mut lines =
         vec![format!("job {name} is an intersection with {}; {}", job.source, gate_words(&job.gate))];
     lines.push(format!(
-        "  {name}: {client} must have {} to {}, by its own word{}",
+        "  {name}: {client} must announce {} to {}{}",
         job.min_peer_keys,
         counted(job.max_peer_keys, "distinct key"),
         if job.post_quantum { ", and everything has to hold against a quantum computer" } else { "" }
@@ -124,20 +125,24 @@ fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
         let other = if learns == Learns::Me { &client } else { &service };
         let other = if learns == Learns::Both { "the other side" } else { other.as_str() };
         let words = result_words(reveal, job, (service.as_str(), client.as_str()), other);
-        let level = security_name(run.security);
-        let guard = match run.security {
-            Security::Malicious => "",
-            Security::SemiHonest => ": if the other side deviates from the protocol, nothing is promised",
-        };
+        let holds = holds(run.security);
         lines.push(match learns {
-            Learns::Me => format!("  {name}: {service} may get {words}, {client} nothing ({level}{guard})"),
-            Learns::Peer => format!("  {name}: {client} may get {words}, {service} nothing ({level}{guard})"),
-            Learns::Both => {
-                format!("  {name}: {service} and {client} may both get {words} ({level}{guard})")
-            }
+            Learns::Me => format!("  {name}: {service} may get {words}, {client} nothing; {holds}"),
+            Learns::Peer => format!("  {name}: {client} may get {words}, {service} nothing; {holds}"),
+            Learns::Both => format!("  {name}: {service} and {client} may both get {words}; {holds}"),
         });
     }
     lines
+}
+
+/// Against whom what is said of a result holds.
+fn holds(security: Security) -> &'static str {
+    match security {
+        Security::Malicious => "this holds even if the other side cheats",
+        Security::SemiHonest => {
+            "this holds only if both sides follow the protocol: of a side that cheats nothing is promised"
+        }
+    }
 }
 
 fn result_words(reveal: &Reveal, job: &Job, (service, client): (&str, &str), other: &str) -> String {

@@ -64,7 +64,7 @@ impl Gate {
         let expires = section.text("expires").and_then(|said| {
             let day = day_of(&said.value);
             if day.is_none() {
-                section.fault(said.at, "`expires` must be a date such as 2027-12-31");
+                section.fault(said.at, "`expires` must be a date, year first: expires = 2027-12-31");
             }
             day.map(|day| (said.value, day))
         });

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 /// Something wrong in a policy file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fault {
-    /// The line, from 1.
+    /// The line, from 1; 0 where the file cannot be read.
     pub line: usize,
     /// What is wrong there, and what to write.
     pub what: String,
@@ -82,6 +82,11 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     fn find(&mut self, key: &'static str) -> Option<&'r Spanned<DeValue<'i>>> {
         self.known.insert(key);
         self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
+    }
+
+    /// Whether anything is given, right or wrong.
+    pub(super) fn has(&mut self, key: &'static str) -> bool {
+        self.find(key).is_some()
     }
 
     fn missing(&mut self, key: &str) {

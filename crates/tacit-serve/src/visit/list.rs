@@ -3,7 +3,7 @@
 use super::{End, Visit};
 use crate::ledger::{Charge, Ledger};
 use crate::listed::Listed;
-use crate::policy::{Gate, Policy};
+use crate::policy::{Gate, Job, Policy, Source};
 use crate::rules::{self, Found, No};
 use crate::terms::{self, LOOKUP, Left};
 use crate::wire::{self, Message};
@@ -63,7 +63,11 @@ impl Visit<'_> {
                 let publication = ledger.latest_source(name).unwrap_or_default().to_owned();
                 let nothing = nothing(publication.clone(), publication);
                 let left = rules::left(gate, [lookup.queries_in_total, 0], &ledger.spent(&nothing));
-                let refused = listed.refused.clone().or_else(|| none_left(ledger, gate, &nothing));
+                let used_up = (left.rows == 0).then(|| {
+                    ("queries_in_total".to_owned(), "no query to this publication is left".to_owned())
+                });
+                let refused =
+                    listed.refused.clone().or_else(|| none_left(ledger, gate, &nothing)).or(used_up);
                 Listed { max_peer_keys: lookup.max_queries, left, refused, ..listed }
             }));
         }
@@ -78,6 +82,7 @@ impl Visit<'_> {
             let most = [source.rows_in_total, source.aggregate_runs];
             let left = rules::left(gate, most, &ledger.spent(&nothing));
             let refused = listed.refused.clone().or_else(|| none_left(ledger, gate, &nothing));
+            let refused = refused.or_else(|| used_up(job, source, &left));
             Listed {
                 reveal: job.reveal.iter().map(kind).collect(),
                 result: job.result.iter().map(|learns| terms::result_name(*learns).to_owned()).collect(),
@@ -92,6 +97,22 @@ impl Visit<'_> {
             }
         }))
     }
+}
+
+/// The budget that keeps every kind of a job's runs from starting, if it is used up.
+fn used_up(job: &Job, source: &Source, left: &Left) -> Option<(String, String)> {
+    let pairs = job.reveal.iter().flat_map(|reveal| job.result.iter().map(move |learns| (reveal, *learns)));
+    let mut runs =
+        pairs.filter(|(reveal, learns)| job.run(source, reveal, *learns, &job.give).check().is_ok());
+    let no = |(reveal, learns): (&Reveal, Learns)| match learns {
+        Learns::Me => None,
+        _ if reveal.is_aggregate() && left.aggregates == 0 => Some("aggregate_runs"),
+        _ if left.rows == 0 => Some("rows_in_total"),
+        _ => None,
+    };
+    let rule = no(runs.next()?)?;
+    runs.all(|run| no(run).is_some())
+        .then(|| (rule.to_owned(), "the budget of this source is used up".to_owned()))
 }
 
 /// Why no run of a job may start today, if none may.

@@ -76,7 +76,7 @@ impl Visit<'_> {
             rules::lasts(answering.lasts(1), 1)?;
             let left = rules::queries(ledger, lookup, answering.left(), &nothing)?;
             rules::offers(&lookup.gate, &ledger.spent(&nothing))?;
-            ledger.offer(nothing).map_err(End::Failed)?;
+            ledger.offer(nothing).map_err(|error| rules::unwritten(rules::UNCHARGED, &error))?;
             Ok::<Left, End>(left)
         })?;
         let offer = self.offer_lookups(ask, lookup, (&digest, count, keys), left);

@@ -268,6 +268,7 @@ impl Service {
             signals: received,
             metrics: None,
             dashboard: None,
+            accept_ledger: false,
         };
         let thread = std::thread::spawn(move || server::serve(policy, setup));
         let mut running = Running { place: String::new(), signals, events, thread };

@@ -442,16 +442,15 @@ impl Job {
     /// How many of our `own` keys a run can tell the peer of at most, if it announced `announced` keys and
     /// even if it cheats; 0 where it gets no result.
     ///
-    /// A number over all common keys counts with the bits that it has, each of which can tell of one key; where few
-    /// keys are common, one bit can tell of many that they are not. Against a peer that may deviate from a semi-honest
-    /// protocol nothing is promised: all of them.
+    /// A number over all common keys counts with the bits that it has, each of which can tell of one key, and with no
+    /// more keys than the peer can test; where few keys are common, one bit can tell of many that they are not.
+    /// Against a peer that may deviate from a semi-honest protocol nothing is promised: all of them.
     pub fn reveals_at_most(&self, own: u64, announced: u64) -> Result<u64> {
         if self.learns == Learns::Me {
             return Ok(0);
         }
         Ok(match self.security {
-            Security::Malicious if self.reveal.is_aggregate() => self.carries(announced.min(own)),
-            Security::Malicious => self.ahead(announced, own)?.most.min(own),
+            Security::Malicious => self.tells(announced.min(own), self.ahead(announced, own)?.most.min(own)),
             Security::SemiHonest => own,
         })
     }

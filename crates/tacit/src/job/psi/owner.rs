@@ -47,7 +47,18 @@ impl Job {
 
     /// Bits that the number can tell about which keys are common, with at most `keys` of them: so many memberships
     /// for whoever chose its column, or knows it. Where few keys are common, a bit can tell of many that are not.
-    pub(super) fn carries(&self, keys: u64) -> u64 {
+    fn carries(&self, keys: u64) -> u64 {
+        self.bits(keys).min(keys)
+    }
+
+    /// Of how many of the `tested` keys the result can tell, with at most `keys` common keys.
+    pub(super) fn tells(&self, keys: u64, tested: u64) -> u64 {
+        // proof: sorted 3.5
+        if self.reveal.is_aggregate() { self.bits(keys).min(tested) } else { tested }
+    }
+
+    /// Bits that the number has, with at most `keys` common keys; a count's are taken for 64.
+    fn bits(&self, keys: u64) -> u64 {
         let count = u64::from(u64::BITS - keys.leading_zeros());
         if let Some(each) = &self.each {
             let total = match self.bounds {
@@ -55,9 +66,9 @@ impl Job {
                 None if each.sums() => MOST_CARRIED + count,
                 None => count,
             };
-            return (total + each.flags() as u64).min(keys);
+            return total + each.flags() as u64;
         }
-        let bits = match (&self.reveal, self.bounds) {
+        match (&self.reveal, self.bounds) {
             (Reveal::Of(Statistic::Over(_), _), _) => count,
             // One number, or that there is none.
             (Reveal::Of(..), Some(bounds)) => u64::from(bounds.sum_bits(1)) + 1,
@@ -67,8 +78,7 @@ impl Job {
             (Reveal::Mean(_), None) => MOST_CARRIED + ROWS + ROWS + 1,
             (Reveal::Sum(_), None) => MOST_CARRIED + ROWS,
             _ => MOST_CARRIED,
-        };
-        bits.min(keys)
+        }
     }
 
     /// An error where a number goes to the owner of its column without both sides' word, or without bounds.
@@ -200,6 +210,29 @@ mod tests {
         assert_eq!(of("checked-add8", Aggregate::Count, None).carries(100), 7 + 1);
         assert_eq!(of("add8", Aggregate::Sum, None).carries(100), 64 + 7);
         assert_eq!(of("checked-add8", Aggregate::Sum, bounds(5, 6)).carries(100), 10 + 1);
+    }
+
+    /// A number of 84 bits out of ten announced keys tells of as many as entries with equal hashes can test: thirty.
+    #[test]
+    fn a_number_is_charged_with_the_keys_that_can_be_tested() {
+        let job = |reveal: &str, security| Job {
+            reveal: reveal.parse().unwrap(),
+            give: vec!["amount".into()],
+            ..Job::new(Learns::Peer, security)
+        };
+        for (reveal, charged) in [
+            ("sum:amount", [(3, 9), (10, 30), (27, 81), (40, 84), (1_000, 84)]),
+            ("mean:amount", [(3, 9), (10, 30), (27, 81), (40, 105), (1_000, 105)]),
+            ("count", [(3, 9), (10, 30), (27, 64), (40, 64), (1_000, 64)]),
+        ] {
+            for (announced, most) in charged {
+                let of = |own| job(reveal, Security::Malicious).reveals_at_most(own, announced).unwrap();
+                assert_eq!((of(100_000), of(most / 2)), (most, most / 2), "{reveal}, {announced}");
+                let tested = sorted::tested_at_most(announced, 80);
+                assert!(of(100_000) <= tested, "{reveal}, {announced}");
+            }
+            assert_eq!(job(reveal, Security::SemiHonest).reveals_at_most(500, 10).unwrap(), 500);
+        }
     }
 
     /// The owner rule of functions: both sides' word where own numbers come back, and bounds where they are added

@@ -1,0 +1,232 @@
+//! Ledgers that are gone, cut, or older than the records beside them, and files that are moved away from under a
+//! service that runs.
+
+use crate::check;
+use crate::clock::Time;
+use crate::json::hex;
+use crate::ledger::{self, Charge, Ledger, Spent};
+use crate::log::Event;
+use crate::policy::Policy;
+use crate::server::{self, Setup, Signal};
+use crate::terms::Accept;
+use crate::tests::Here;
+use crate::wire::{self, Message};
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
+
+/// Starts the service of a folder and ends it; what it logged.
+fn start(folder: &Path, accept_ledger: bool) -> tacit::Result<Vec<Event>> {
+    let path = folder.join("policy.toml");
+    let policy = Policy::load(&path).unwrap();
+    let (signal, signals) = mpsc::channel();
+    signal.send(Signal::Drain).unwrap();
+    let events: Arc<Mutex<Vec<Event>>> = Arc::default();
+    let told = events.clone();
+    let setup = Setup {
+        path,
+        log: Box::new(move |event: &Event| told.lock().unwrap().push(event.clone())),
+        available: || None,
+        clock: Box::new(Time::now),
+        signals,
+        metrics: None,
+        dashboard: None,
+        accept_ledger,
+    };
+    server::serve(policy, setup)?;
+    let events = events.lock().unwrap();
+    Ok(events.clone())
+}
+
+fn words(events: &[Event]) -> String {
+    let of_ledger = events.iter().filter(|event| event.what == "ledger");
+    of_ledger.map(|event| event.words.clone() + "\n").collect()
+}
+
+fn spent(folder: &Path) -> Spent {
+    let ledger = Ledger::look(&folder.join("state/ledger")).unwrap();
+    ledger.spent(&Charge {
+        run: String::new(),
+        time: Time::now().0,
+        job: "match".into(),
+        source: "table".into(),
+        input: String::new(),
+        peer: "bob".into(),
+        fingerprint: String::new(),
+        rows: 0,
+        aggregate: false,
+    })
+}
+
+/// A service that charged and recorded so many runs, each of 40 rows.
+fn ran(runs: usize) -> Here {
+    let here = Here::start("");
+    for run in 1..=runs {
+        drop(here.begin_run("match"));
+        here.wait_for("failed", run);
+    }
+    here
+}
+
+/// The ledger gone, empty, cut at its end, half a line short, and an older copy: the service does not start, and
+/// says what is missing. Accepted, it charges what the records hold.
+#[test]
+fn a_ledger_that_lacks_runs_of_the_records_starts_no_service() {
+    let here = ran(2);
+    let (folder, older) = (here.folder.path().to_owned(), here.folder.path().join("state/ledger"));
+    let older = std::fs::read(older).unwrap();
+    drop(here.begin_run("match"));
+    here.wait_for("failed", 3);
+    let here = Ended::of(here);
+    let path = folder.join("state/ledger");
+    let whole = std::fs::read(&path).unwrap();
+    assert_eq!(spent(&folder).rows, 120);
+    assert_eq!(words(&start(&folder, false).unwrap()), "", "a sound ledger");
+    // The charge of the last run, and what follows it.
+    let text = String::from_utf8(whole.clone()).unwrap();
+    let last = text[..text.rfind("{\"charge\"").unwrap()].rfind('\n').unwrap() + 1;
+    for (kind, bytes, lacks) in [
+        ("gone", None, "3 runs"),
+        ("empty", Some(&[][..]), "3 runs"),
+        ("older", Some(&older[..]), "1 run "),
+        ("cut", Some(&whole[..last]), "1 run "),
+        ("half a line", Some(&whole[..last + 99]), "1 run "),
+    ] {
+        match bytes {
+            None => std::fs::remove_file(&path).unwrap(),
+            Some(bytes) => std::fs::write(&path, bytes).unwrap(),
+        }
+        let error = start(&folder, false).unwrap_err();
+        let said = error.to_string();
+        assert!(matches!(error, tacit::Error::Input(_)), "{kind}: {said}");
+        for words in [lacks, "state/records", "of bob for match", "put back", ledger::ACCEPT] {
+            assert!(said.contains(words), "{kind}: {words}: {said}");
+        }
+        let policy = Policy::load(&folder.join("policy.toml")).unwrap();
+        let faults = check::examine(&policy, Time::now()).faults;
+        assert!(faults.len() == 1 && faults[0].contains(ledger::ACCEPT), "{kind}: {faults:?}");
+
+        let said = words(&start(&folder, true).unwrap());
+        assert!(said.contains(&format!("charged again: {}\n", &lacks[..1])), "{kind}: {said}");
+        assert_eq!((spent(&folder).rows, spent(&folder).runs_today), (120, 3), "{kind}");
+        assert_eq!(words(&start(&folder, false).unwrap()), "", "{kind}: accepted once");
+    }
+    drop(here);
+}
+
+/// Records of earlier releases do not hold what was charged: the log names their runs.
+#[test]
+fn what_no_record_holds_is_named_and_not_charged() {
+    let here = Ended::of(ran(1));
+    let folder = here.folder.path();
+    let private = folder.join("state/records/private.jsonl");
+    let mut kept: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&private).unwrap()).unwrap();
+    let run = kept["run"].as_str().unwrap().to_owned();
+    assert!(kept.as_object_mut().unwrap().remove("charge").is_some());
+    std::fs::write(&private, format!("{kept}\n")).unwrap();
+    std::fs::remove_file(folder.join("state/ledger")).unwrap();
+    assert!(start(folder, false).unwrap_err().to_string().contains("charges 0 of them"));
+    let said = words(&start(folder, true).unwrap());
+    assert!(said.contains("NOT charged") && said.contains(&run), "{said}");
+    assert_eq!(spent(folder).rows, 0);
+    assert_eq!(words(&start(folder, false).unwrap()), "");
+}
+
+/// The records gone, or cut: the charges stay, the log says it, once.
+#[test]
+fn records_that_are_gone_are_told() {
+    let here = Ended::of(ran(2));
+    let folder = here.folder.path();
+    let records = folder.join("state/records");
+    std::fs::rename(&records, folder.join("away")).unwrap();
+    let said = words(&start(folder, false).unwrap());
+    assert!(said.contains("a new chain begins") && said.contains("2 runs"), "{said}");
+    assert_eq!(words(&start(folder, false).unwrap()), "", "once");
+    assert_eq!(spent(folder).rows, 80);
+    // And back.
+    std::fs::remove_dir_all(&records).unwrap();
+    std::fs::rename(folder.join("away"), &records).unwrap();
+    assert_eq!(words(&start(folder, false).unwrap()), "");
+}
+
+/// A ledger that was made shorter names no runs any more, and knows them by their place in the chain.
+#[test]
+fn a_shorter_ledger_knows_its_runs() {
+    let here = ran(2);
+    let folder = here.folder.path().to_owned();
+    let path = folder.join("state/ledger");
+    let here = Ended::of(here);
+    let mut ledger = Ledger::open(&path).unwrap();
+    let found = ledger.compare(&folder.join("state/records")).unwrap();
+    assert_eq!(ledger.go_on(found, false).unwrap(), Vec::<String>::new());
+    ledger.shorten();
+    assert_eq!(ledger.fault(), None);
+    drop(ledger);
+    let short = std::fs::read_to_string(&path).unwrap();
+    assert!(!short.contains("\"charge\""), "{short}");
+    assert_eq!(words(&start(&folder, false).unwrap()), "");
+    // One without the mark is that of an earlier release: known by its latest charge.
+    let without = short.lines().filter(|line| !line.contains("\"mark\"")).map(|line| format!("{line}\n"));
+    std::fs::write(&path, without.collect::<String>()).unwrap();
+    assert_eq!(words(&start(&folder, false).unwrap()), "");
+    // Behind it a run that the ledger does not know.
+    let (mark, records) = (short.clone(), folder.join("state/records/records.jsonl"));
+    let kept = std::fs::read_to_string(&records).unwrap();
+    std::fs::write(&path, &mark).unwrap();
+    let more = kept.lines().last().unwrap().replace("\"run\":\"", "\"run\":\"f");
+    std::fs::write(&records, format!("{kept}{more}\n")).unwrap();
+    assert!(start(&folder, false).unwrap_err().to_string().contains("lacks 1 run "));
+    drop(here);
+}
+
+/// The ledger, the records or their file moved away from under the service: a refusal by name, an error in the log, and
+/// runs again once it is back.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_written_down_is_refused_by_name() {
+    let here = ran(1);
+    let at = |name: &str| here.folder.path().join(name);
+    for (times, (name, rule)) in
+        [("state/ledger", "ledger"), ("state/records", "records"), ("state/records/records.jsonl", "records")]
+            .into_iter()
+            .enumerate()
+    {
+        std::fs::rename(at(name), at("away")).unwrap();
+        let told = here.wait_for("not charging", times + 1);
+        assert!(told.level() == tracing::Level::ERROR && told.words.contains("put it back"), "{told:?}");
+        assert!(!told.words.contains("not found"), "{told:?}");
+        let mut session = here.connect();
+        wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap();
+        let mut answer = wire::receive(session.channel(), wire::PROMPT).unwrap().0;
+        if let Message::Offer(_) = answer {
+            let accept = Accept { keys: 30, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
+            wire::send(session.channel(), &Message::Accept(accept)).unwrap();
+            answer = wire::receive(session.channel(), wire::PROMPT).unwrap().0;
+        }
+        let Message::Refusal(no) = answer else { panic!("{name}: {answer:?}") };
+        assert!(no.rule == rule && no.what.contains("ask its operator"), "{name}: {no:?}");
+        assert!(!no.what.contains("state"), "nothing of our files: {no:?}");
+        let refused = here.wait_for("refused", times + 1);
+        assert!(refused.level() == tracing::Level::ERROR && refused.words.contains("moved"), "{refused:?}");
+        std::fs::rename(at("away"), at(name)).unwrap();
+        here.wait_for("charging", times + 1);
+        drop(here.begin_run("match"));
+        here.wait_for("failed", times + 2);
+    }
+    let here = Ended::of(here);
+    assert_eq!(spent(here.folder.path()).rows, 160);
+    assert_eq!(words(&start(here.folder.path(), false).unwrap()), "");
+}
+
+/// What is left of a service that has ended.
+struct Ended {
+    folder: tempfile::TempDir,
+}
+
+impl Ended {
+    fn of(here: Here) -> Self {
+        here.signals.send(Signal::Drain).unwrap();
+        here.thread.join().unwrap();
+        Ended { folder: here.folder }
+    }
+}
