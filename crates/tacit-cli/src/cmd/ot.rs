@@ -251,17 +251,17 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 /// Where what was made goes.
 enum Shares {
     Nowhere(()),
-    Laid(Share),
-    Taken(Taken),
+    Laid(Box<Share>),
+    Taken(Box<Taken>),
 }
 
 impl Shares {
     /// Makes the file, before anybody is called.
     fn create(out: &Path, kind: Kind, count: u64, role: Side) -> Result<Self> {
         if kind == Kind::Ot && role == Side::Receiver {
-            return Ok(Shares::Taken(Taken::create(out)?));
+            return Ok(Shares::Taken(Box::new(Taken::create(out)?)));
         }
-        Ok(Shares::Laid(Share::new(Output::create_archive(out)?, kind, count, role)?))
+        Ok(Shares::Laid(Box::new(Share::new(Output::create_archive(out)?, kind, count, role)?)))
     }
 
     /// What fills it.
@@ -274,8 +274,8 @@ impl Shares {
     fn sink(&mut self) -> &mut dyn Sink {
         match self {
             Shares::Nowhere(nothing) => nothing,
-            Shares::Laid(share) => share,
-            Shares::Taken(taken) => taken,
+            Shares::Laid(share) => &mut **share,
+            Shares::Taken(taken) => &mut **taken,
         }
     }
 

@@ -124,7 +124,7 @@ fn examine(file: &Path, policy: &Policy, context: &Context) -> Result<()> {
         [] => Ok(()),
         [only] => Err(by_option(Error::Input(only.clone()))),
         all => {
-            all.iter().for_each(|fault| eprintln!("{}", fault.replace(ACCEPT, ACCEPTED)));
+            all.iter().for_each(|fault| tacit_console::say(&fault.replace(ACCEPT, ACCEPTED)));
             Err(Error::Input(format!("{}: {}, listed above", name(file), counted(all.len(), "problem"))))
         }
     }

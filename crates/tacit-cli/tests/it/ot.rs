@@ -423,11 +423,13 @@ fn messages_and_choices_of_ones_own() {
         &["--messages", "s.npz", "--protocol", "silent"],
         &["--choices", "r.npz", "--protocol", "silent", "--out", "got.npz"],
     );
-    (s.success(), r.success());
+    s.success();
+    r.success();
     let (before, after) = (read_npz(&bench.path("r.npz")), read_npz(&bench.path("got.npz")));
     assert_eq!(before, after);
     let (s, r) = chosen(&bench, &["--messages", "s.npz"], &["--choices", "r.npz", "--out", "got.csv"]);
-    (s.success(), r.success());
+    s.success();
+    r.success();
     let text = read("got.csv");
     let first = text.lines().nth(1).unwrap();
     let hex: String = before["m"].2[..16].iter().map(|byte| format!("{byte:02x}")).collect();
@@ -443,7 +445,8 @@ fn messages_and_choices_of_ones_own() {
     assert_eq!(got["m"].2[15], 1 + got["u"].2[0]);
     let (s, r) =
         chosen(&bench, &["--count", "1", "--out", "s.npz"], &["--choices", "c.txt", "--out", "r.npz"]);
-    (s.success(), r.success());
+    s.success();
+    r.success();
     check(&bench, "ot", 1);
 }
 

@@ -446,7 +446,8 @@ mod tests {
         for (name, lanes) in [("kos", 1), ("kos", 3), ("ferret", 2), ("silent", 1)] {
             let own = Own::Messages(ot::Messages::texts(&texts));
             let (sent, received, got) = chosen(name, lanes, own, choices.clone(), 60);
-            (sent.unwrap(), received.unwrap());
+            sent.unwrap();
+            received.unwrap();
             let layout = got.layout.unwrap();
             assert_eq!(got.choices, choices);
             assert_eq!(got.rows.len(), COUNT * layout.width);
@@ -455,7 +456,8 @@ mod tests {
             }
             let own = Own::Messages(ot::Messages::blocks(&blocks));
             let (sent, received, got) = chosen(name, lanes, own, choices.clone(), 16);
-            (sent.unwrap(), received.unwrap());
+            sent.unwrap();
+            received.unwrap();
             let wanted: Vec<Block> =
                 blocks.iter().zip(&choices).map(|(pair, choice)| pair[usize::from(*choice)]).collect();
             assert_eq!((got.layout.unwrap(), &got.choices), (Layout::BLOCKS, &choices));
@@ -470,7 +472,8 @@ mod tests {
         let pairs: Vec<[Vec<u8>; 2]> = (0..3).map(|i| [message(i), message(i + 3)]).collect();
         let own = Own::Messages(ot::Messages::strings(&pairs));
         let (sent, received, got) = chosen("kos", 2, own, vec![true, false, true], 17 << 20);
-        (sent.unwrap(), received.unwrap());
+        sent.unwrap();
+        received.unwrap();
         let layout = got.layout.unwrap();
         let rows: Vec<&[u8]> = got.rows.chunks(layout.width).map(|row| layout.message(row)).collect();
         assert!(rows == [&pairs[0][1][..], &pairs[1][0], &pairs[2][1]]);
