@@ -6,6 +6,7 @@
 //! is one of the file system. A password in such an address is never shown: [`shown`] is what errors, records
 //! and results have in its place.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 /// What a table's name leads to.
@@ -130,14 +131,7 @@ pub fn canonical(path: &Path) -> String {
             },
         };
     };
-    let (_, query) = rest.split_once('#').unwrap_or((rest, ""));
-    let server = server(rest).unwrap_or_else(|| "[redacted]".into());
-    let (hosts, database) = server.split_once('/').unwrap_or((&server, ""));
-    let hosts = hosts.rsplit('@').next().unwrap_or_default().to_lowercase();
-    let hosts: Vec<&str> = hosts.split(',').map(|host| host.strip_suffix(":5432").unwrap_or(host)).collect();
-    let words: Vec<&str> = query.trim().trim_end_matches(';').split_whitespace().collect();
-    let digest = blake3::hash(words.join(" ").as_bytes());
-    format!("postgresql://{}/{database}#{}", hosts.join(","), digest.to_hex())
+    of_queried(rest)
 }
 
 /// A file, and the part of it that a workbook's name has behind a `#`; a file that is called so is itself.
@@ -149,6 +143,95 @@ pub(crate) fn sheet(path: &Path) -> (&Path, Option<&str>) {
         }
         _ => (path, None),
     }
+}
+
+/// One spelling of a query of a server: of what is behind the scheme, without who logs in.
+fn of_queried(rest: &str) -> String {
+    let (address, query) = rest.split_once('#').unwrap_or((rest, ""));
+    let server = server(rest);
+    let options = address.split_once('?').filter(|_| server.is_some()).map_or("", |(_, options)| options);
+    // Options of the address go before its parts, and the last one counts.
+    let option = |name: &str| {
+        let values = options.split('&').filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        values.filter(|value| !value.is_empty()).next_back().map(decoded)
+    };
+    let server = server.unwrap_or_else(|| "[redacted]".into());
+    let (hosts, database) = server.split_once('/').unwrap_or((&server, ""));
+    let hosts = hosts.rsplit('@').next().unwrap_or_default();
+    let (mut names, mut ports): (Vec<_>, Vec<_>) =
+        hosts.split(',').map(name_and_port).map(|(name, port)| (name.to_owned(), port.to_owned())).unzip();
+    let listed = |list: String| list.split(',').map(str::to_owned).collect();
+    if let Some(list) = option("hostaddr").or_else(|| option("host")) {
+        names = listed(list);
+    }
+    if let Some(list) = option("port") {
+        ports = listed(list);
+    }
+    // One port is that of all hosts.
+    let port = |at: usize| ports.get(if ports.len() == 1 { 0 } else { at }).map_or("", String::as_str);
+    let hosts: Vec<String> =
+        names.iter().enumerate().map(|(at, name)| one_host(name, port(at), 5432)).collect();
+    let database = option("dbname").unwrap_or_else(|| decoded(database));
+    let words: Vec<&str> = query.trim().trim_end_matches(';').split_whitespace().collect();
+    let digest = blake3::hash(words.join(" ").as_bytes());
+    format!("postgresql://{}/{database}#{}", hosts.join(","), digest.to_hex())
+}
+
+/// Name and port of a host, each of them possibly empty.
+fn name_and_port(host: &str) -> (&str, &str) {
+    match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((name, port)) => (name, port.strip_prefix(':').unwrap_or(port)),
+        None => host.split_once(':').unwrap_or((host, "")),
+    }
+}
+
+/// One spelling of a host and its port: the port is a number, or left out where it is the `usual` one; an IP address
+/// is its numbers, and any other name in lower case, in ASCII, and without the dot of the root.
+fn one_host(name: &str, port: &str, usual: u16) -> String {
+    let name = decoded(name).to_lowercase();
+    let name = name.trim_end_matches('.');
+    let address = name.parse().ok().or_else(|| ipv4(name).map(IpAddr::V4));
+    let host = match address.map(|address| address.to_canonical()) {
+        Some(IpAddr::V4(address)) => address.to_string(),
+        Some(IpAddr::V6(address)) => format!("[{address}]"),
+        None => in_ascii(name),
+    };
+    match port.trim_start_matches('0') {
+        _ if port.is_empty() => host,
+        port if port == usual.to_string() => host,
+        port => format!("{host}:{port}"),
+    }
+}
+
+/// An IPv4 address as resolvers read it: one to four numbers, decimal, octal or hexadecimal, of which the last one fills
+/// what is left.
+fn ipv4(text: &str) -> Option<Ipv4Addr> {
+    let number = |part: &str| match part.strip_prefix("0x") {
+        Some("") => Some(0),
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            u32::from_str_radix(digits, 16).ok()
+        }
+        _ if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) => None,
+        _ if part.len() > 1 && part.starts_with('0') => u32::from_str_radix(part, 8).ok(),
+        _ => part.parse().ok(),
+    };
+    let numbers: Vec<u32> = text.split('.').map(number).collect::<Option<_>>()?;
+    let (last, first) = numbers.split_last().filter(|_| numbers.len() <= 4)?;
+    let fits = first.iter().all(|number| *number < 256) && u64::from(*last) < 1 << (8 * (4 - first.len()));
+    let high = first.iter().fold(0u32, |high, number| high << 8 | number);
+    fits.then(|| Ipv4Addr::from_bits((u64::from(high) << (8 * (4 - first.len()))) as u32 | last))
+}
+
+/// A host's name as it is looked up, where it has other letters.
+#[cfg(feature = "s3")]
+fn in_ascii(name: &str) -> String {
+    let address = if name.is_ascii() { None } else { reqwest::Url::parse(&format!("https://{name}/")).ok() };
+    address.and_then(|address| address.host_str().map(str::to_owned)).unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(not(feature = "s3"))]
+fn in_ascii(name: &str) -> String {
+    name.to_owned()
 }
 
 /// One spelling of a query through a driver: without who logs in, whatever the order of options.
@@ -201,17 +284,18 @@ fn of_web(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(scheme.len()))
 }
 
-/// One spelling of a shown address of the web: whatever the scheme, the case of the host, a port that goes without
-/// saying, steps that lead nowhere and signs that need no percent.
+/// One spelling of a shown address of the web: whatever the scheme, the spelling of host and port, steps that lead
+/// nowhere and signs that need no percent.
 fn of_server(shown: &str) -> String {
     let Some((scheme, rest)) = of_web(shown) else { return shown.to_owned() };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = host.to_lowercase();
-    let usual = if scheme == WEB[0] { ":443" } else { ":80" };
-    let host = host.strip_suffix(usual).unwrap_or(&host).trim_end_matches('.');
+    let (name, port) = name_and_port(host);
+    let host = one_host(name, port, if scheme == WEB[0] { 443 } else { 80 });
+    // Whole: what is behind a percent sign may be what parts steps.
+    let path = decoded(path);
     let mut steps = Vec::new();
-    for step in path.split('/').map(decoded) {
-        match step.as_str() {
+    for step in path.split(['/', '\\']) {
+        match step {
             "" | "." => {}
             ".." => _ = steps.pop(),
             _ => steps.push(step),
@@ -224,10 +308,7 @@ fn of_server(shown: &str) -> String {
 fn page(rest: &str) -> Option<String> {
     let (authority, more) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default();
-    let (name, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        Some((name, port)) => (name, port.strip_prefix(':').unwrap_or(port)),
-        None => host.split_once(':').unwrap_or((host, "")),
-    };
+    let (name, port) = name_and_port(host);
     let is_plain = name.chars().all(|c| c.is_alphanumeric() || "-._:".contains(c));
     let is_torn = !authority.contains('@') && authority.contains(':') && more.contains('@');
     let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
@@ -412,6 +493,69 @@ mod tests {
         }
         for other in ["https://host.example:8443/a.csv", "https://host.example/A.csv"] {
             assert_ne!(web(other), web("https://host.example/a.csv"), "{other}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_the_web_or_of_a_database_is_one_however_it_is_spelt() {
+        let of = |text: &str| canonical(Path::new(text));
+        let web = [
+            ("https://h.example/u.csv", "https://h.example:0443/u.csv"),
+            ("https://h.example/u.csv", "https://h.example:/u.csv"),
+            ("https://h.example/u.csv", "http://H.EXAMPLE.:00080/u.csv"),
+            ("https://h.example:8443/u.csv", "https://h.example.:8443/u.csv"),
+            ("https://h.example:8443/u.csv", "https://ann:pw@h.example:0008443/./u.csv?v=2"),
+            ("https://h.example/u.csv", "https://h.example/sub%2f..%2fu.csv"),
+            ("https://h.example/u.csv", "https://h.example/sub/%2E%2e/%75.csv"),
+            ("https://h.example/u.csv", "https://h.example/sub\\..\\u.csv"),
+            ("https://[::1]/u.csv", "https://[0:0:0:0:0:0:0:1]:443/u.csv"),
+            ("https://[2001:db8::a]:1/u.csv", "https://[2001:DB8:0::000A]:01/u.csv"),
+            ("http://127.0.0.1:18480/u.csv", "http://127.1:18480/u.csv"),
+            ("http://127.0.0.1:18480/u.csv", "http://[::ffff:127.0.0.1]:018480/u.csv"),
+            ("http://127.0.0.1:18480/u.csv", "http://[::ffff:7f00:1]:18480/u.csv"),
+            ("http://127.0.0.1/u.csv", "http://0x7f.0.0.1/u.csv"),
+            ("http://127.0.0.1/u.csv", "http://0177.0.1./u.csv"),
+            ("http://127.0.0.1/u.csv", "http://2130706433/u.csv"),
+            #[cfg(feature = "s3")]
+            ("https://xn--bcher-kva.example/u.csv", "https://BÜCHER.example/u.csv"),
+            #[cfg(feature = "s3")]
+            ("https://127.0.0.1/u.csv", "https://１２７.0.0.1/u.csv"),
+        ];
+        let databases = [
+            ("postgresql://h/b#table t", "postgresql://h:05432/b#table t"),
+            ("postgresql://h/b#table t", "postgres://ann:pw@H.:/%62#table t"),
+            ("postgresql://h:1/b#table t", "postgresql://h.:01/b?sslmode=require#table t"),
+            ("postgresql://[::1]/b#table t", "postgresql://[0::1]:5432/b#table t"),
+            ("postgresql://127.0.0.1/b#table t", "postgresql://[::ffff:127.0.0.1]/b#table t"),
+            ("postgresql://127.0.0.1,h:2/b#table t", "postgresql://127.1:5432,H:02/b#table t"),
+            ("postgresql://h:2/b#table t", "postgresql:///?host=h&port=02&dbname=b#table t"),
+            ("postgresql://h:2/b#table t", "postgresql://x:2/y?host=h&dbname=%62#table t"),
+        ];
+        for (one, other) in web.into_iter().chain(databases) {
+            assert_eq!(of(other), of(one), "{other}");
+        }
+        for (one, other) in [
+            ("https://h.example/u.csv", "https://h.example:1443/u.csv"),
+            ("https://h.example/u.csv", "https://h.example:80/u.csv"),
+            ("https://h.example/u.csv", "https://h.example/sub%252f..%252fu.csv"),
+            ("http://127.0.0.1/u.csv", "http://127.0.0.2/u.csv"),
+            ("http://127.0.0.1/u.csv", "http://127.0.0.1.example/u.csv"),
+            ("http://[::1]/u.csv", "http://[::2]/u.csv"),
+            ("postgresql://h/b#table t", "postgresql://h/B#table t"),
+            ("postgresql://h/b#table t", "postgresql://h/b?dbname=c#table t"),
+            ("postgresql://h/b#table t", "postgresql://h/b?port=1#table t"),
+            ("postgresql://h:1,i:2/b#table t", "postgresql://h:2,i:1/b#table t"),
+        ] {
+            assert_ne!(of(other), of(one), "{other}");
+        }
+        let address = |text: &str| ipv4(text).map(|address| address.to_string());
+        for (text, is) in
+            [("1.2.3", "1.2.0.3"), ("1.0xffffff", "1.255.255.255"), ("4294967295", "255.255.255.255")]
+        {
+            assert_eq!(address(text).as_deref(), Some(is));
+        }
+        for none in ["", "1.", "256.1", "1.2.3.256", "1.2.3.4.5", "4294967296", "08", "+1", "h", "0xg"] {
+            assert_eq!(address(none), None, "{none}");
         }
     }
 

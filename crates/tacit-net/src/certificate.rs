@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
-use rustls::{AlertDescription, SignatureScheme};
+use rustls::{AlertDescription, RootCertStore, SignatureScheme};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -110,20 +110,50 @@ fn element(tag: u8, input: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Algorithm and key of a SubjectPublicKeyInfo.
 fn key_of(info: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (info, _) = element(0x30, info)?;
+    key_within(element(0x30, info)?.0)
+}
+
+/// As [`key_of`], out of what is inside the outer sequence.
+fn key_within(info: &[u8]) -> Option<(&[u8], &[u8])> {
     let (algorithm, rest) = element(0x30, info)?;
     let (&0, key) = element(0x03, rest)?.0.split_first()? else { return None };
     Some((algorithm, key))
 }
 
+/// Whether this key of a certificate is an Ed25519 key of small order. Keys of no other algorithm have 32 bytes.
+fn is_small(key: Option<(&[u8], &[u8])>) -> bool {
+    key.and_then(|(_, key)| key.try_into().ok()).is_some_and(is_anybodys)
+}
+
 /// An error where anybody can sign in a certificate's name, as its Ed25519 key is of small order: authorities may sign
 /// such a key, because the proof that its owner has it can be made up too.
 pub(crate) fn admit(certificate: &CertificateDer<'_>) -> std::result::Result<(), rustls::Error> {
-    let info = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
-    // Keys of no other algorithm have 32 bytes.
-    match key_of(&info).and_then(|(_, key)| key.try_into().ok()).is_some_and(is_anybodys) {
+    match is_small(key_of(&ParsedCertificate::try_from(certificate)?.subject_public_key_info())) {
         true => Err(rustls::Error::General("with the certificate's key anybody can sign".to_owned())),
         false => Ok(()),
+    }
+}
+
+/// As [`admit`] for a certificate and those it came with: under an intermediate certificate of such a key, anybody can
+/// make certificates for any name.
+pub(crate) fn admit_all(
+    leaf: &CertificateDer<'_>,
+    more: &[CertificateDer<'_>],
+) -> std::result::Result<(), rustls::Error> {
+    admit(leaf)?;
+    // One that cannot be read issues nothing, and paths are built without it.
+    more.iter().filter(|one| ParsedCertificate::try_from(*one).is_ok()).try_for_each(admit)
+}
+
+/// The authorities in a PEM file. Errors: one by whose key anybody can sign, or that is no certificate.
+pub(crate) fn authorities(path: &Path) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for root in certificates(path)? {
+        roots.add(root).map_err(|error| key_error(path, error))?;
+    }
+    match roots.roots.iter().any(|root| is_small(key_within(&root.subject_public_key_info))) {
+        true => Err(key_error(path, "with an authority's key anybody can sign; remove its certificate")),
+        false => Ok(roots),
     }
 }
 
@@ -162,17 +192,13 @@ pub fn is_for(chain: &[Vec<u8>], name: &str) -> bool {
 ///
 /// Errors: a chain that does not, and a file that holds no authority.
 pub fn verify(chain: &[Vec<u8>], authorities: &Path, seconds: u64) -> Result<()> {
-    let provider = Arc::new(provider());
-    let mut roots = rustls::RootCertStore::empty();
-    for root in certificates(authorities)? {
-        roots.add(root).map_err(|error| key_error(authorities, error))?;
-    }
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    let roots = Arc::new(self::authorities(authorities)?);
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::new(provider())).build();
     let verifier = verifier.map_err(|error| Error::Tls(error.to_string()))?;
     let chain: Vec<CertificateDer<'_>> =
         chain.iter().map(|certificate| CertificateDer::from(certificate.as_slice())).collect();
     let (leaf, more) = chain.split_first().ok_or_else(|| Error::Tls("there is no certificate".to_owned()))?;
-    chain.iter().try_for_each(admit).map_err(tls_error)?;
+    admit_all(leaf, more).map_err(tls_error)?;
     let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
     verifier.verify_client_cert(leaf, more, at).map(|_| ()).map_err(tls_error)
 }
@@ -213,6 +239,8 @@ pub(crate) fn tls_error(error: rustls::Error) -> Error {
 mod tests {
     use super::*;
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    use rustls::client::danger::ServerCertVerifier;
+    use rustls::server::danger::ClientCertVerifier;
 
     /// The neutral point as a key, by which the signature of this point and 0 verifies on every message.
     struct Neutral;
@@ -230,6 +258,79 @@ mod tests {
 
         fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
             &rcgen::PKCS_ED25519
+        }
+    }
+
+    impl rcgen::SigningKey for Neutral {
+        fn sign(&self, _: &[u8]) -> std::result::Result<Vec<u8>, rcgen::Error> {
+            Ok([&NEUTRAL[..], &[0; 32]].concat())
+        }
+    }
+
+    /// Parameters of an authority of this name.
+    fn of_authority(name: &str) -> CertificateParams {
+        let mut parameters = CertificateParams::default();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
+        parameters
+    }
+
+    /// Checks of a chain by TLS, of the client's and of the server's certificate.
+    fn by_tls(roots: RootCertStore, chain: &[Vec<u8>]) -> [std::result::Result<(), rustls::Error>; 2] {
+        let (roots, name) = (Arc::new(roots), ServerName::try_from("bob.example").unwrap());
+        let chain: Vec<CertificateDer<'_>> =
+            chain.iter().map(|one| CertificateDer::from(one.as_slice())).collect();
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(crate::calendar::today() * 86_400));
+        let client =
+            crate::tls::Named::new(&roots, &Arc::new(provider()), vec![name.clone()].into()).unwrap();
+        let server = crate::tls::Served::new(&roots, &Arc::new(provider())).unwrap();
+        [
+            client.verify_client_cert(&chain[0], &chain[1..], now).map(drop),
+            server.verify_server_cert(&chain[0], &chain[1..], &name, &[], now).map(drop),
+        ]
+    }
+
+    /// Whoever knows no private key makes certificates under an intermediate one of such a key.
+    #[test]
+    fn a_chain_in_which_anybody_can_sign_is_refused_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let key = KeyPair::generate().unwrap();
+        std::fs::write(&file, of_authority("root").self_signed(&key).unwrap().pem()).unwrap();
+        let root = Issuer::new(of_authority("root"), key);
+        let now = crate::calendar::today() * 86_400;
+        let leaf = || CertificateParams::new(vec!["bob.example".to_owned()]).unwrap();
+        let own = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+
+        let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        let between = of_authority("between").signed_by(&key, &root).unwrap();
+        let by = Issuer::new(of_authority("between"), key);
+        let good = [leaf().signed_by(&own, &by).unwrap(), between].map(|one| one.der().to_vec());
+        verify(&good, &file, now).unwrap();
+        assert!(by_tls(authorities(&file).unwrap(), &good).iter().all(std::result::Result::is_ok));
+        // What is no certificate issues nothing.
+        let more = [&good[..], &[vec![0x30, 0]]].concat();
+        verify(&more, &file, now).unwrap();
+        assert!(by_tls(authorities(&file).unwrap(), &more).iter().all(std::result::Result::is_ok));
+
+        let between = of_authority("between").signed_by(&Neutral, &root).unwrap();
+        let by = Issuer::new(of_authority("between"), Neutral);
+        let forged = [leaf().signed_by(&own, &by).unwrap(), between].map(|one| one.der().to_vec());
+        let all =
+            by_tls(authorities(&file).unwrap(), &forged).map(|checked| checked.unwrap_err().to_string());
+        let audit = verify(&forged, &file, now).unwrap_err().to_string();
+        for error in all.iter().chain([&audit]) {
+            assert!(error.contains("anybody can sign"), "{error}");
+        }
+        // Such an authority itself.
+        std::fs::write(&file, of_authority("root").self_signed(&Neutral).unwrap().pem()).unwrap();
+        let by = Issuer::new(of_authority("root"), Neutral);
+        let forged = [leaf().signed_by(&own, &by).unwrap().der().to_vec()];
+        for error in [authorities(&file).unwrap_err(), verify(&forged, &file, now).unwrap_err()] {
+            assert!(
+                error.to_string().contains("ca.pem: with an authority's key anybody can sign"),
+                "{error}"
+            );
         }
     }
 

@@ -10,6 +10,7 @@
 
 use crate::address::resolve;
 use crate::cancel::Cancel;
+use crate::crowd::makes_room;
 use crate::keys::{PublicKey, SIGNATURE};
 use crate::meeting::{Part, Route};
 use crate::setup::{Options, Protection, bound, later, left};
@@ -22,8 +23,9 @@ use spake2::{Ed25519Group, Password, Spake2};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{ErrorKind, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::str::FromStr;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tacit_crypto::Prg;
 use zeroize::Zeroizing;
@@ -42,6 +44,10 @@ const SEALED_KEY: usize = 32 + SIGNATURE + COMMENT + 16;
 const EXCHANGE: Duration = Duration::from_secs(30);
 /// Time for who comes to a port to show that it speaks this.
 const GREETING: Duration = Duration::from_secs(10);
+/// Callers at a port who are listened to at once.
+const AT_ONCE: usize = 64;
+/// Between looks at what callers said and whether somebody calls.
+const LOOK: Duration = Duration::from_millis(50);
 /// Places at a relay are drawn below this first; ten times as many each time it is taken.
 const PLACES_AT_FIRST: u64 = 100;
 const PLACES_AT_MOST: u64 = 1_000_000;
@@ -205,20 +211,17 @@ fn introduced(
     };
     let end = patience.end();
     loop {
-        let (code, mut stream) = match &mut door {
-            Door::Relay(relay, Some(code)) => (code.clone(), wait_again(relay, code, patience, end)?),
+        let heard = match &mut door {
+            Door::Relay(relay, Some(code)) => Heard::of(wait_again(relay, code, patience, end)?, code),
             Door::Relay(relay, told) => {
                 let (code, stream) = wait_at_relay(relay, patience, end, &mut tell)?;
-                *told = Some(code.clone());
-                let Some(stream) = stream else { continue };
-                (code, stream)
+                let code = told.insert(code);
+                stream.and_then(|stream| Heard::of(stream, code))
             }
-            Door::Port(address, socket, code) => {
-                (code.clone(), wait_at_port(address, socket, patience, end)?)
-            }
+            Door::Port(address, socket, code) => Some(heard_at_port(address, socket, code, patience, end)?),
         };
-        if let Tried::Key(introduced) = exchange(&mut stream, &code, identity, comment, true)? {
-            return Ok(introduced);
+        if let Some(heard) = heard {
+            return heard.answer(identity, comment);
         }
     }
 }
@@ -230,20 +233,86 @@ enum Door<'a> {
     Port(&'a str, TcpListener, Code),
 }
 
-/// The next connection to a port.
-fn wait_at_port(address: &str, socket: &TcpListener, patience: &Patience, end: Instant) -> Result<TcpStream> {
-    loop {
-        patience.cancel.check()?;
-        if left(end).is_zero() {
-            let after = patience.wait.unwrap_or(WAIT);
-            return Err(Error::NoPeer { address: address.to_owned(), after, callers: String::new() });
+/// What the first caller at a port says that shows whether it has the code. All who are there are listened to at once:
+/// one that is silent keeps nobody else away.
+fn heard_at_port(
+    address: &str,
+    socket: &TcpListener,
+    code: &Code,
+    patience: &Patience,
+    end: Instant,
+) -> Result<Heard> {
+    let (tell, told) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let mut callers = Callers(Vec::new());
+        for number in 0.. {
+            let (stream, from) = loop {
+                patience.cancel.check()?;
+                for (number, heard) in told.try_iter() {
+                    let at = callers.0.iter().position(|caller| caller.number == number);
+                    let caller = at.map(|at| callers.0.remove(at));
+                    if let Some(heard) = heard {
+                        // This one is answered.
+                        caller.into_iter().for_each(Caller::keep);
+                        return Ok(heard);
+                    }
+                }
+                if left(end).is_zero() {
+                    let after = patience.wait.unwrap_or(WAIT);
+                    return Err(Error::NoPeer { address: address.to_owned(), after, callers: String::new() });
+                }
+                await_fd(socket, Interest::Read, LOOK.min(left(end)))?;
+                match socket.accept() {
+                    Ok(caller) => break caller,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    // Files may be short for a moment.
+                    Err(_) => std::thread::sleep(LOOK),
+                }
+            };
+            let Ok(copy) = stream.try_clone() else { continue };
+            callers.add(Caller { number, from: from.ip(), stream: Some(copy) });
+            let tell = tell.clone();
+            let listen = move || _ = tell.send((number, Heard::of(stream, code)));
+            if std::thread::Builder::new().spawn_scoped(scope, listen).is_err() {
+                callers.0.pop();
+            }
         }
-        await_fd(socket, Interest::Read, Duration::from_millis(100).min(left(end)))?;
-        match socket.accept() {
-            Ok((stream, _)) => return Ok(stream),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            // Files may be short for a moment.
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        unreachable!("numbers do not end")
+    })
+}
+
+/// Who is listened to at a port; hung up on when dropped, which ends the thread that listens.
+struct Callers(Vec<Caller>);
+
+struct Caller {
+    number: u64,
+    from: IpAddr,
+    stream: Option<TcpStream>,
+}
+
+impl Caller {
+    /// It is not hung up on.
+    fn keep(mut self) {
+        self.stream = None;
+    }
+}
+
+impl Callers {
+    /// Where there are many, the one that [makes room](makes_room) is hung up on.
+    fn add(&mut self, caller: Caller) {
+        let held = self.0.iter().map(|caller| caller.from);
+        if let Some(at) = makes_room(held).filter(|_| self.0.len() >= AT_ONCE) {
+            self.0.remove(at);
+        }
+        self.0.push(caller);
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            // Whoever has hung up already needs no more.
+            let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
@@ -361,11 +430,15 @@ pub fn join(
             dialled.ok_or(Error::Unreachable { address, after, reason })?
         }
     };
-    match exchange(&mut stream, code, identity, comment, false)? {
-        Tried::Key(introduced) => Ok(introduced),
+    let keyed = Keyed::of(&mut stream, code, false)?;
+    let end = later(Instant::now(), EXCHANGE);
+    send_sealed(&mut stream, &keyed.seal().close(identity, comment, false)?, end)?;
+    let sealed = receive(&mut stream, end).map_err(|error| match error {
         // Who finds the code wrong hangs up.
-        Tried::Nothing => Err(Error::WrongCode),
-    }
+        Error::Lost { .. } | Error::Closed => Error::WrongCode,
+        other => other,
+    })?;
+    of_another(keyed.seal().open(&sealed, true)?, identity)
 }
 
 /// Both say that they speak this, by the `end`.
@@ -374,13 +447,6 @@ fn greet(stream: &mut TcpStream, end: Instant) -> Result<()> {
     let mut magic = [0; MAGIC.len()];
     fill(stream, &mut magic, end)?;
     if magic == MAGIC { Ok(()) } else { Err(Error::NotTacit { saw: crate::error::printable(&magic) }) }
-}
-
-/// What came of an exchange in which no wrong code was shown.
-enum Tried {
-    Key(Introduced),
-    /// The other left before it had shown whether it has the code.
-    Nothing,
 }
 
 /// The other's element of SPAKE2 for ours, `mine`.
@@ -398,51 +464,66 @@ fn elements(stream: &mut TcpStream, mine: &[u8], invites: bool) -> Result<Vec<u8
     Ok(theirs)
 }
 
-/// SPAKE2 over the stream, then both keys under what it gives. The one who joins shows first that it has the
-/// code. What the one who invites has sent until then tells nothing of it, so whatever goes wrong is no attempt.
-fn exchange(
-    stream: &mut TcpStream,
-    code: &Code,
-    identity: &Identity,
-    comment: &str,
-    invites: bool,
-) -> Result<Tried> {
-    stream.set_nonblocking(false)?;
-    let names =
-        ["tacit 1 who invites", "tacit 1 who joins"].map(|name| spake2::Identity::new(name.as_bytes()));
-    let password = Password::new(code.text().as_bytes());
-    let (state, mine) = match invites {
-        true => Spake2::<Ed25519Group>::start_a(&password, &names[0], &names[1]),
-        false => Spake2::<Ed25519Group>::start_b(&password, &names[0], &names[1]),
-    };
-    let theirs = match elements(stream, &mine, invites) {
-        Err(_) if invites => return Ok(Tried::Nothing),
-        theirs => theirs?,
-    };
-    let end = later(Instant::now(), EXCHANGE);
-    let shared = match state.finish(&theirs) {
-        Err(_) if invites => return Ok(Tried::Nothing),
-        shared => Zeroizing::new(shared.map_err(|_| Error::WrongCode)?),
-    };
-    let [first, second] = if invites { [&mine, &theirs] } else { [&theirs, &mine] };
-    let transcript = [MAGIC.as_slice(), &code.place.to_le_bytes(), first, second].concat();
-    let seal = Seal { shared: &shared, transcript: &transcript };
-    let own = seal.close(identity, comment, invites)?;
-    if !invites {
-        send_sealed(stream, &own, end)?;
+/// What SPAKE2 over a stream gives.
+struct Keyed {
+    shared: Zeroizing<Vec<u8>>,
+    transcript: Vec<u8>,
+}
+
+impl Keyed {
+    fn of(stream: &mut TcpStream, code: &Code, invites: bool) -> Result<Self> {
+        stream.set_nonblocking(false)?;
+        let names =
+            ["tacit 1 who invites", "tacit 1 who joins"].map(|name| spake2::Identity::new(name.as_bytes()));
+        let password = Password::new(code.text().as_bytes());
+        let (state, mine) = match invites {
+            true => Spake2::<Ed25519Group>::start_a(&password, &names[0], &names[1]),
+            false => Spake2::<Ed25519Group>::start_b(&password, &names[0], &names[1]),
+        };
+        let theirs = elements(stream, &mine, invites)?;
+        let shared = Zeroizing::new(state.finish(&theirs).map_err(|_| Error::WrongCode)?);
+        let [first, second] = if invites { [&mine, &theirs] } else { [&theirs, &mine] };
+        let transcript = [MAGIC.as_slice(), &code.place.to_le_bytes(), first, second].concat();
+        Ok(Keyed { shared, transcript })
     }
-    let introduced = match receive(stream, end) {
-        Err(_) if invites => return Ok(Tried::Nothing),
-        Err(Error::Lost { .. } | Error::Closed) => return Ok(Tried::Nothing),
-        sealed => seal.open(&sealed?, !invites)?,
-    };
-    if invites {
-        send_sealed(stream, &own, end)?;
+
+    fn seal(&self) -> Seal<'_> {
+        Seal { shared: &self.shared, transcript: &self.transcript }
     }
-    if introduced.key == identity.public() {
-        return Err(Error::Usage("both sides gave the same key: each needs one of its own".to_owned()));
+}
+
+/// What shows the one who invites whether the other has the code. The one who joins says it first. What the one who
+/// invites has sent until then tells nothing of the code, so there may be several others, and none of them has had an
+/// attempt; opening it is the attempt.
+struct Heard {
+    stream: TcpStream,
+    keyed: Keyed,
+    sealed: Vec<u8>,
+}
+
+impl Heard {
+    /// `None` where the other left, or said something else, before that.
+    fn of(mut stream: TcpStream, code: &Code) -> Option<Self> {
+        let keyed = Keyed::of(&mut stream, code, true).ok()?;
+        let sealed = receive(&mut stream, later(Instant::now(), EXCHANGE)).ok()?;
+        Some(Heard { stream, keyed, sealed })
     }
-    Ok(Tried::Key(introduced))
+
+    /// Takes the other's key, and sends this side's. The code is used up, whatever comes of it.
+    fn answer(mut self, identity: &Identity, comment: &str) -> Result<Introduced> {
+        let seal = self.keyed.seal();
+        let introduced = seal.open(&self.sealed, false)?;
+        let own = seal.close(identity, comment, true)?;
+        send_sealed(&mut self.stream, &own, later(Instant::now(), EXCHANGE))?;
+        of_another(introduced, identity)
+    }
+}
+
+fn of_another(introduced: Introduced, identity: &Identity) -> Result<Introduced> {
+    match introduced.key == identity.public() {
+        true => Err(Error::Usage("both sides gave the same key: each needs one of its own".to_owned())),
+        false => Ok(introduced),
+    }
 }
 
 /// What both keys are sent under.
@@ -542,9 +623,10 @@ fn receive(stream: &mut TcpStream, end: Instant) -> Result<Vec<u8>> {
 
 /// Reads exactly as many bytes, by the `end`.
 fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
+    let start = Instant::now();
     crate::meeting::fill(stream, bytes, end).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::Timeout {
-            after: EXCHANGE,
+            after: start.elapsed(),
             awaited: "the other side's part of the exchange of keys".to_owned(),
         },
         _ => Error::socket(error, "while keys were exchanged"),
@@ -585,5 +667,77 @@ mod tests {
             seen.extend(Code::draw(1).words.split('-').map(str::to_owned));
         }
         assert_eq!(seen.len(), 256);
+    }
+
+    /// Who comes in to be silent, before or after a greeting, in whatever number.
+    #[test]
+    fn silent_callers_keep_nobody_away() {
+        let (tell, told) = mpsc::channel();
+        let identities = [(); 2].map(|()| Identity::generate().unwrap());
+        let patience = Patience { wait: Some(Duration::from_secs(60)), ..Patience::default() };
+        std::thread::scope(|scope| {
+            let inviter = scope.spawn(|| {
+                let place = Place::Port("127.0.0.1:0".to_owned());
+                invite(&place, &identities[0], "one", &patience, |code| tell.send(code.clone()).unwrap())
+            });
+            let code: Code = told.recv().unwrap();
+            let address = format!("127.0.0.1:{}", code.place);
+            let silent: Vec<TcpStream> = (0..3 * AT_ONCE)
+                .map(|at| {
+                    let mut stream = TcpStream::connect(&address).unwrap();
+                    // Some of them were hung up on already.
+                    let _ = stream.write_all(&MAGIC[..if at % 2 == 0 { MAGIC.len() } else { 0 }]);
+                    stream
+                })
+                .collect();
+            let start = Instant::now();
+            let joined = join(&Place::Port(address), &code, &identities[1], "two", &patience).unwrap();
+            let invited = inviter.join().unwrap().unwrap();
+            assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+            assert_eq!((joined.key, invited.key), (identities[0].public(), identities[1].public()));
+            drop(silent);
+        });
+    }
+
+    #[test]
+    fn one_attempt_uses_up_a_code_however_many_callers_there_are() {
+        let (tell, told) = mpsc::channel();
+        let identities = [(); 2].map(|()| Identity::generate().unwrap());
+        let patience = Patience { wait: Some(Duration::from_secs(60)), ..Patience::default() };
+        std::thread::scope(|scope| {
+            let inviter = scope.spawn(|| {
+                let place = Place::Port("127.0.0.1:0".to_owned());
+                invite(&place, &identities[0], "one", &patience, |code| tell.send(code.clone()).unwrap())
+            });
+            let code: Code = told.recv().unwrap();
+            let place = Place::Port(format!("127.0.0.1:{}", code.place));
+            let words: Vec<&str> = WORDS.split_whitespace().take(4).collect();
+            let guesses = words
+                .iter()
+                .map(|word| Code { place: code.place, words: Zeroizing::new(format!("{word}-{word}")) });
+            let guesses: Vec<Code> = guesses.filter(|guess| *guess != code).collect();
+            std::thread::scope(|scope| {
+                let (place, identities, patience) = (&place, &identities, &patience);
+                let tries: Vec<_> = guesses
+                    .iter()
+                    .map(|guess| {
+                        scope.spawn(move || join(place, guess, &identities[1], "", patience).is_err())
+                    })
+                    .collect();
+                assert!(tries.into_iter().all(|one| one.join().unwrap()));
+            });
+            assert!(matches!(inviter.join().unwrap(), Err(Error::WrongCode)));
+            assert!(join(&place, &code, &identities[1], "", &patience).is_err());
+        });
+    }
+
+    #[test]
+    fn the_time_that_is_told_is_the_time_that_was_waited() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let end = later(Instant::now(), Duration::from_millis(300));
+        let error = fill(&mut stream, &mut [0; 4], end).unwrap_err();
+        let Error::Timeout { after, .. } = error else { panic!("{error}") };
+        assert!((Duration::from_millis(200)..Duration::from_secs(5)).contains(&after), "{after:?}");
     }
 }

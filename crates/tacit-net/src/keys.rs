@@ -282,7 +282,8 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
         return Err(key_error(path, "too long for a key file"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| key_error(path, "not a Tacit key: it is not text"))?;
-    Ok(Zeroizing::new(text.to_owned()))
+    // Some editors and mail programs put a byte order mark in front.
+    Ok(Zeroizing::new(text.trim_start_matches('\u{feff}').to_owned()))
 }
 
 /// Writes a file of keys, whole or not at all, also if the power fails. Errors: one that exists.
@@ -291,8 +292,8 @@ pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
         std::io::ErrorKind::AlreadyExists => key_error(path, NO_OVERWRITING),
         _ => key_error(path, error),
     };
-    let mut file = unfinished(path, mode)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    let file = unfinished(path, mode)?;
+    fill(&file, bytes).map_err(failed)?;
     file.persist_noclobber(path).map_err(|error| failed(error.error))?;
     sync_names(folder_of(path)).map_err(|error| {
         // Its name would be taken when the same is tried again.
@@ -301,12 +302,21 @@ pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// As [`write_new`], in place of what is there.
-pub(crate) fn replace(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
-    let mut file = unfinished(path, mode)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(|error| key_error(path, error))?;
-    file.persist(path).map_err(|error| key_error(path, error.error))?;
-    sync_names(folder_of(path)).map_err(|error| key_error(path, error))
+/// As [`write_new`], in place of the file that is there, which must be no link, and with its mode. Whether the new one
+/// stays through a loss of power is for [`sync_names`].
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let permissions = std::fs::metadata(path).map_err(|error| key_error(path, error))?.permissions();
+    let file = unfinished(path, 0o600)?;
+    let set = file.as_file().set_permissions(permissions);
+    set.and_then(|()| fill(&file, bytes)).map_err(|error| key_error(path, error))?;
+    file.persist(path).map(drop).map_err(|error| key_error(path, error.error))
+}
+
+/// By the file itself: errors of the other type of file name it, and it is gone by then.
+fn fill(file: &NamedTempFile, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = file.as_file();
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 /// A file beside `path` that is gone unless it takes its place.

@@ -16,7 +16,7 @@ use crate::durable::{folder_of, sync_names};
 use crate::keys::{self, Identity, PublicKey, SIGNATURE, key_error};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tacit_crypto::hex;
@@ -74,7 +74,11 @@ impl PublicKeys {
 
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, &'static str> {
         const DAMAGED: &str = "a line on a key's successor is damaged; ask for the file again";
+<<<<<<< HEAD
         let mut lines = keys::without_mark(text).lines().filter(|line| !line.trim().is_empty());
+=======
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+>>>>>>> keys8
         let first = PublicKey::parse(lines.next().unwrap_or_default())?;
         let mut keys = PublicKeys { first, followers: Vec::new() };
         for line in lines {
@@ -169,21 +173,18 @@ impl PublicKeys {
                 "too long for a file of successions; move it away after a look at it",
             ));
         }
-        // A line that a crash left half is of no run that went on.
-        let is_whole = |line: &&str| {
-            let words = line.split(' ').map(|word| (word.len(), word.is_ascii()));
-            words.eq([(64, true), (64, true), (10, true)]) && !line.contains('\0')
-        };
-        let known = || text.lines().filter(is_whole);
+        let known = known(&text).ok_or_else(|| {
+            key_error(memory, "a line is damaged; it remembers which key follows which: restore or mend it")
+        })?;
         let mut more = String::new();
         let all = self.all();
         for pair in all.windows(2) {
             let [(old, Some(until)), (new, _)] = pair else { continue };
             let [old, new] = [old, new].map(|key| hex(&key.to_bytes()));
             let line = format!("{old} {new} {}", date(*until));
-            match known().find(|known| known.starts_with(&old)) {
+            match known.iter().find(|known| known.starts_with(&old)) {
                 None => more += &format!("{line}\n"),
-                Some(known) if known == line => {}
+                Some(known) if *known == line => {}
                 Some(_) => {
                     let reason = format!(
                         "the key {} was followed by another key before, or for another time, and whoever has stolen \
@@ -224,6 +225,44 @@ impl PublicKeys {
     }
 }
 
+/// The lines of a file of successions, each as it is written; `None` where one says something else. Blanks, a byte order
+/// mark and capitals are an editor's, and a line that a crash left half is of no run that went on.
+fn known(text: &str) -> Option<Vec<String>> {
+    const FORM: [usize; 3] = [64, 64, 10];
+    let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut known = Vec::new();
+    for line in text.trim_start_matches('\u{feff}').lines().filter(|line| !line.contains('\0')) {
+        let line = line.to_ascii_lowercase();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_whole = words.iter().map(|word| word.len()).eq(FORM);
+        let begins = |(at, word): (usize, &&str)| match (FORM.get(at), at + 1 == words.len()) {
+            (Some(length), false) => word.len() == *length,
+            (Some(length), true) => word.len() <= *length,
+            (None, _) => false,
+        };
+        let is_begun = words.iter().enumerate().all(begins);
+        let (keys, day) = words.split_at(words.len().min(2));
+        let is_key = keys.iter().all(|key| is_hex(key));
+        let is_day = day.iter().all(|day| match is_whole {
+            true => day_of(day).is_some(),
+            false => day.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'),
+        });
+        match is_begun && is_key && is_day {
+            true if is_whole => known.push(words.join(" ")),
+            true => {}
+            false => return None,
+        }
+    }
+    Some(known)
+}
+
+/// The file that remembers which key follows which for the one whose private key file this is: beside the file itself,
+/// whatever link leads to it.
+pub fn memory_of(identity: &Path) -> PathBuf {
+    let file = std::fs::canonicalize(identity);
+    file.unwrap_or_else(|_| identity.to_owned()).with_extension("successions")
+}
+
 /// Makes the key that follows the one in `old`: writes the private key to `new` (mode 600), and the public
 /// one beside it, ending in `.pub`, with all that it follows; the old key's `.pub` file names it from then
 /// on. The old key is accepted for `days` more days. Returns the new public key and its file.
@@ -234,8 +273,13 @@ pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Resul
         return Err(Error::Usage(format!("keys overlap for {MAX_OVERLAP} days at most; give fewer")));
     }
     let identity = Identity::load(old)?;
+    // Of two at once, each would name a successor of the same key.
+    let file = File::open(old).map_err(|error| key_error(old, error))?;
+    file.lock().map_err(|error| key_error(old, error))?;
     let beside = old.with_extension("pub");
     let text = keys::read(&beside, "it stands beside the private key, and names the successor")?;
+    // Peers may get the file that a link leads to.
+    let beside = std::fs::canonicalize(&beside).map_err(|error| key_error(&beside, error))?;
     let known = PublicKeys::parse(&text).map_err(|reason| key_error(&beside, reason))?;
     if known.newest() != identity.public() {
         let reason = match known.contains(&identity.public()) {
@@ -250,18 +294,22 @@ pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Resul
     let (ours, theirs) = (identity.sign(CONTEXT, &signed)?, follower.sign(CONTEXT, &signed)?);
     let key = keys::encode(&follower.public().to_bytes());
     let line = format!("{SUCCESSOR} {} {until} {} {}", key.as_str(), hex(&ours), hex(&theirs));
-    let chain = format!("{}\n{line}\n", text.trim_end());
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).chain([&*line]).collect();
+    let chain = lines.join("\n") + "\n";
     if chain.len() as u64 > keys::MAX_FILE {
         return Err(key_error(&beside, "names as many successors as a file can; begin with a new key"));
     }
-    let first = chain.lines().next().unwrap_or_default();
     let chain_of_new = match comment.trim().is_empty() {
         true => chain.clone(),
-        false => chain.replacen(first, &known.first().line(comment), 1),
+        false => [&[&*known.first().line(comment)], &lines[1..]].concat().join("\n") + "\n",
     };
     let public = follower.save_with(new, &chain_of_new)?;
     // The old file names the new key once the new key is on the disk, and is there all the time.
-    keys::replace(&beside, 0o644, chain.as_bytes())?;
+    keys::replace(&beside, chain.as_bytes()).inspect_err(|_| {
+        // A key that nothing names is of no use, and its name would be taken.
+        let _ = (std::fs::remove_file(new), std::fs::remove_file(&public));
+    })?;
+    sync_names(folder_of(&beside)).map_err(|error| key_error(&beside, error))?;
     Ok((follower.public(), public))
 }
 
@@ -343,6 +391,153 @@ mod tests {
             assert_eq!(std::fs::read_to_string(at("seen")).unwrap(), format!("{torn}\n{seen}"));
             assert!(thief.remember(&at("seen")).is_err());
         }
+    }
+
+    /// An editor may leave a mark, blanks and capitals; what it leaves otherwise is no reason to forget.
+    #[test]
+    fn a_memory_of_successions_that_was_edited_still_remembers_or_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        Identity::generate().unwrap().save(&at("one.key"), "").unwrap();
+        for file in ["key", "pub"] {
+            std::fs::copy(at(&format!("one.{file}")), at(&format!("stolen.{file}"))).unwrap();
+        }
+        name_successor(&at("one.key"), &at("two.key"), "", 30).unwrap();
+        name_successor(&at("stolen.key"), &at("thief.key"), "", 30).unwrap();
+        let [owner, thief] = ["two.pub", "thief.pub"].map(|name| PublicKeys::load(&at(name)).unwrap());
+        owner.remember(&at("seen")).unwrap();
+        let seen = std::fs::read_to_string(at("seen")).unwrap();
+        let line = seen.trim_end();
+        for understood in [
+            format!("{line} \n"),
+            format!("\u{feff}{seen}"),
+            seen.to_uppercase(),
+            format!("\t{}\r\n\r\n", line.replace(' ', "  ")),
+            format!("{line}\n\n{}", &line[..100]),
+        ] {
+            std::fs::write(at("seen"), &understood).unwrap();
+            owner.remember(&at("seen")).unwrap();
+            assert_eq!(std::fs::read_to_string(at("seen")).unwrap(), understood);
+            let error = thief.remember(&at("seen")).unwrap_err().to_string();
+            assert!(error.contains("followed by another key before"), "{understood:?}: {error}");
+        }
+        for damaged in [
+            format!("{line}.\n"),
+            format!("# {line}\n"),
+            format!("x{}\n", &line[1..]),
+            format!("{}x\n", &line[..line.len() - 1]),
+            format!("{}\n", &line[1..]),
+            format!("{line} {line}\n"),
+            line.replace(' ', "\u{200b}"),
+        ] {
+            std::fs::write(at("seen"), &damaged).unwrap();
+            let error = thief.remember(&at("seen")).unwrap_err().to_string();
+            assert!(error.contains("seen: a line is damaged"), "{damaged:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_memory_is_of_the_file_whatever_link_leads_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir(at("d")).unwrap();
+        std::fs::write(at("d/me.key"), "").unwrap();
+        std::os::unix::fs::symlink(at("d/me.key"), at("alias.key")).unwrap();
+        std::os::unix::fs::symlink(at("d"), at("e")).unwrap();
+        for name in ["d/me.key", "alias.key", "e/me.key", "d/../d/./me.key"] {
+            assert_eq!(memory_of(&at(name)), at("d/me.successions"), "{name}");
+        }
+        assert_eq!(memory_of(Path::new("none.key")), Path::new("none.successions"));
+    }
+
+    #[test]
+    fn of_several_successors_that_are_named_at_once_one_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        Identity::generate().unwrap().save(&at("old.key"), "").unwrap();
+        let start = std::sync::Barrier::new(8);
+        let made: Vec<_> = std::thread::scope(|scope| {
+            let one = |which: usize| {
+                let (at, start) = (&at, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    name_successor(&at("old.key"), &at(&format!("{which}.key")), "", 30).is_ok()
+                })
+            };
+            let threads: Vec<_> = (0..8).map(one).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let named: Vec<usize> = (0..8).filter(|which| made[*which]).collect();
+        let [named] = named[..] else { panic!("{named:?} are named") };
+        for which in 0..8 {
+            assert_eq!(at(&format!("{which}.key")).exists(), which == named);
+        }
+        let keys = PublicKeys::load(&at("old.pub")).unwrap();
+        assert_eq!(keys.newest(), Identity::load(&at(&format!("{named}.key"))).unwrap().public());
+    }
+
+    /// In the old key's folder no file can be made, as its path leaves no room for a longer name.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_successor_that_cannot_be_named_is_not_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let identity = Identity::generate().unwrap();
+        identity.save(&at("a.key"), "").unwrap();
+        let mut deep = folder.path().canonicalize().unwrap();
+        while deep.as_os_str().len() < 4085 {
+            let left = 4085 - deep.as_os_str().len() - 1;
+            deep.push("d".repeat(if left > 200 { 100 } else { left.clamp(1, 255) }));
+        }
+        std::fs::create_dir_all(&deep).unwrap();
+        for file in ["a.key", "a.pub"] {
+            std::fs::rename(at(file), deep.join(file)).unwrap();
+        }
+        let old = || name_successor(&deep.join("a.key"), &at("c.key"), "", 30);
+        let error = old().unwrap_err().to_string();
+        assert!(error.contains("a.pub") && !error.contains(".tacit-key"), "{error}");
+        assert!(!at("c.key").exists() && !at("c.pub").exists());
+        for file in ["a.key", "a.pub"] {
+            std::fs::rename(deep.join(file), at(file)).unwrap();
+        }
+        name_successor(&at("a.key"), &at("c.key"), "", 30).unwrap();
+    }
+
+    #[test]
+    fn the_file_that_names_a_successor_stays_where_it_is_with_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        Identity::generate().unwrap().save(&at("old.key"), "").unwrap();
+        std::fs::create_dir(at("shared")).unwrap();
+        std::fs::rename(at("old.pub"), at("shared/real.pub")).unwrap();
+        std::fs::set_permissions(at("shared/real.pub"), PermissionsExt::from_mode(0o664)).unwrap();
+        std::os::unix::fs::symlink("shared/real.pub", at("old.pub")).unwrap();
+        let (new, _) = name_successor(&at("old.key"), &at("new.key"), "", 30).unwrap();
+        assert!(at("old.pub").is_symlink());
+        assert_eq!(PublicKeys::load(&at("shared/real.pub")).unwrap().newest(), new);
+        assert_eq!(at("shared/real.pub").metadata().unwrap().permissions().mode() & 0o777, 0o664);
+    }
+
+    #[test]
+    fn a_mark_and_blank_lines_in_front_of_a_key_are_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        Identity::generate().unwrap().save(&at("one.key"), "").unwrap();
+        name_successor(&at("one.key"), &at("two.key"), "", 30).unwrap();
+        let whole = PublicKeys::load(&at("two.pub")).unwrap();
+        for file in ["two.pub", "two.key"] {
+            let text = std::fs::read_to_string(at(file)).unwrap();
+            std::fs::write(at(file), format!("\u{feff}\r\n\n{}", text.replace('\n', "\r\n\r\n"))).unwrap();
+        }
+        assert_eq!(PublicKeys::load(&at("two.pub")).unwrap(), whole);
+        assert_eq!(PublicKey::load(&at("two.pub")).unwrap(), whole.first());
+        let (third, _) = name_successor(&at("two.key"), &at("three.key"), "bob", 30).unwrap();
+        for file in ["two.pub", "three.pub"] {
+            assert_eq!(PublicKeys::load(&at(file)).unwrap().newest(), third, "{file}");
+        }
+        let text = std::fs::read_to_string(at("three.pub")).unwrap();
+        assert!(text.lines().count() == 3 && text.lines().next().unwrap().ends_with(" bob"), "{text}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::link::{Arrival, Interest, Link};
 use crate::{Error, Party, Result};
 use rustix::fd::BorrowedFd;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption, WebPkiServerVerifier};
 use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
 use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::pem::PemObject;
@@ -19,7 +19,9 @@ use rustls::pki_types::{
     CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
 };
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, ParsedCertificate};
+use rustls::server::{
+    AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier,
+};
 use rustls::sign::CertifiedKey;
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct, DistinguishedName,
@@ -126,10 +128,7 @@ impl Tls {
         peers: &BTreeSet<String>,
     ) -> Result<Self> {
         let provider = provider();
-        let mut roots = RootCertStore::empty();
-        for root in certificates(authorities)? {
-            roots.add(root).map_err(|error| key_error(authorities, error))?;
-        }
+        let roots = certificate::authorities(authorities)?;
         let own = PrivateKeyDer::from_pem_file(key).map_err(|error| key_error(key, error))?;
         let own = provider.key_provider.load_private_key(own).map_err(|error| key_error(key, error))?;
         let own = CertifiedKey::new(certificates(chain)?, own);
@@ -224,7 +223,8 @@ impl Tls {
                 let [peer] = &**peers else {
                     return Err(Error::Usage("a side that connects accepts one name".to_owned()));
                 };
-                let builder = builder.with_root_certificates(roots.clone());
+                let verifier = Served::new(roots, &self.provider)?;
+                let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
                 let own = rustls::sign::SingleCertAndKey::from(self.own()?);
                 (builder.with_client_cert_resolver(Arc::new(own)), peer.clone())
             }
@@ -250,13 +250,8 @@ impl Tls {
                 builder.with_no_client_auth().with_cert_resolver(Arc::new(own))
             }
             Trust::Authority { roots, peers } => {
-                let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
-                    roots.clone(),
-                    self.provider.clone(),
-                );
-                let authority = verifier.build().map_err(|error| Error::Tls(error.to_string()))?;
+                let verifier = Named::new(roots, &self.provider, peers.clone())?;
                 let own = rustls::sign::SingleCertAndKey::from(self.own()?);
-                let verifier = Named { authority, peers: peers.clone() };
                 builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
             }
         };
@@ -433,9 +428,21 @@ impl ClientCertVerifier for Pin {
 /// TLS itself checks only the former there, and a client that is refused later than in the handshake would
 /// not be told.
 #[derive(Debug)]
-struct Named {
+pub(crate) struct Named {
     authority: Arc<dyn ClientCertVerifier>,
     peers: Arc<[ServerName<'static>]>,
+}
+
+impl Named {
+    pub(crate) fn new(
+        roots: &Arc<RootCertStore>,
+        provider: &Arc<CryptoProvider>,
+        peers: Arc<[ServerName<'static>]>,
+    ) -> Result<Self> {
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone());
+        let authority = verifier.build().map_err(|error| Error::Tls(error.to_string()))?;
+        Ok(Named { authority, peers })
+    }
 }
 
 /// The one of these names that the certificate is for. One that is for several would be whichever it likes.
@@ -471,6 +478,7 @@ impl ClientCertVerifier for Named {
         chain: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> std::result::Result<ClientCertVerified, rustls::Error> {
+        certificate::admit_all(certificate, chain)?;
         let verified = self.authority.verify_client_cert(certificate, chain, now)?;
         named(certificate, &self.peers)?;
         Ok(verified)
@@ -496,6 +504,53 @@ impl ClientCertVerifier for Named {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.authority.supported_verify_schemes()
+    }
+}
+
+/// The client's check of the server's certificate, as [`Named`] is the server's of the client's.
+#[derive(Debug)]
+pub(crate) struct Served(Arc<WebPkiServerVerifier>);
+
+impl Served {
+    pub(crate) fn new(roots: &Arc<RootCertStore>, provider: &Arc<CryptoProvider>) -> Result<Self> {
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone()).build();
+        Ok(Served(verifier.map_err(|error| Error::Tls(error.to_string()))?))
+    }
+}
+
+impl ServerCertVerifier for Served {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        revocation: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        certificate::admit_all(certificate, chain)?;
+        self.0.verify_server_cert(certificate, chain, name, revocation, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        Pin::no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
     }
 }
 

@@ -92,7 +92,7 @@ impl Session {
     /// long as they overlap the one before. The first successor that was seen is remembered next to the identity,
     /// in a file that ends in `.successions`, and another one refused.
     pub fn keys(mut self, identity: &Path, peer: &Path) -> Result<Self> {
-        let memory = identity.with_extension("successions");
+        let memory = tacit_net::succession::memory_of(identity);
         let (file, identity, peer) = (peer, Identity::load(identity)?, PublicKeys::load(peer)?);
         if peer.accepted_keys().contains(&identity.public()) {
             return Err(Error::Input(format!(

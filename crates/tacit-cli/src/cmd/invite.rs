@@ -4,7 +4,8 @@ use crate::cli::fault::made_a_key;
 use crate::cli::output::name;
 use crate::cli::{Context, waiting};
 use serde_json::json;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::crypto::text::counted;
 use tacit::net::durable::folder_of;
@@ -122,18 +123,18 @@ impl Common {
 
     /// The identity, made where it is not there, and how long to wait. What cannot be written shows here.
     fn ready(&self, context: &Context) -> Result<(Identity, Patience)> {
-        if self.out.exists() {
-            let what =
-                format!("{} exists already and is not overwritten; choose another name", name(&self.out));
-            return Err(Error::Parameter { name: "out", what });
-        }
+        self.out_is_free()?;
         let folder = folder_of(&self.out);
         if !folder.is_dir() {
             let what = format!("{} is no folder", name(folder));
             return Err(Error::Parameter { name: "out", what });
         }
+        // The same folder may have several names.
+        let place =
+            |path: &Path| (folder_of(path).canonicalize().ok(), path.file_name().map(OsStr::to_owned));
         let public = self.identity.with_extension("pub");
-        if self.out == public || self.out == self.identity {
+        if [&public, &self.identity].into_iter().any(|own| *own == self.out || place(own) == place(&self.out))
+        {
             let what =
                 format!("{} is for your own key; choose another name for your partner's", name(&self.out));
             return Err(Error::Parameter { name: "out", what });
@@ -142,6 +143,8 @@ impl Common {
             let (_, public) = super::keygen::make(&self.identity, &self.comment)?;
             made_a_key();
             context.note(&format!("note: made {} and {}", name(&self.identity), name(&public)));
+            // Where names of files have several spellings, it may be one of these.
+            self.out_is_free()?;
         }
         // A code is spent before the key of the partner is there to be written.
         PublicKey::can_be_saved(&self.out)?;
@@ -149,6 +152,14 @@ impl Common {
         let observer = waiting::observer(context.progress, "your partner");
         let patience = Patience { wait, proxy: self.proxy.clone(), observer, ..Patience::default() };
         Ok((Identity::load(&self.identity)?, patience))
+    }
+
+    fn out_is_free(&self) -> Result<()> {
+        if !self.out.exists() {
+            return Ok(());
+        }
+        let what = format!("{} exists already and is not overwritten; choose another name", name(&self.out));
+        Err(Error::Parameter { name: "out", what })
     }
 
     /// Writes the partner's key, and says what comes next.

@@ -14,6 +14,7 @@ use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{self, Array, Element, Writer};
 use tacit::job::nisc::{self, Job, Params, Parties};
+use tacit::net::succession::memory_of;
 use tacit::net::{Identity, PublicKey, PublicKeys};
 use tacit::{Error, Result};
 use tacit_ot::silent::nisc::{Kind, ReceiverKey, SenderKey};
@@ -110,7 +111,7 @@ impl Trusted {
                 &"this is your own public key; give the file that the peer has sent you",
             ));
         }
-        keys.remember(&own.with_extension("successions"))?;
+        keys.remember(&memory_of(own))?;
         Ok(Known(Some(keys.accepted_keys())))
     }
 }

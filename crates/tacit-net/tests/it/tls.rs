@@ -242,3 +242,66 @@ fn an_authority_can_be_used_instead_of_pinned_keys() {
         Tls::authority(&file("none.pem"), &file("alice.example.pem"), &file("alice.example.key"), "x");
     assert!(matches!(wrong.unwrap_err(), Error::Key { .. }));
 }
+
+/// The neutral point as a key: the signature of this point and 0 verifies on everything.
+struct Neutral;
+
+const NEUTRAL: [u8; 32] = {
+    let mut bytes = [0; 32];
+    bytes[0] = 1;
+    bytes
+};
+
+impl rcgen::PublicKeyData for Neutral {
+    fn der_bytes(&self) -> &[u8] {
+        &NEUTRAL
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &rcgen::PKCS_ED25519
+    }
+}
+
+impl rcgen::SigningKey for Neutral {
+    fn sign(&self, _: &[u8]) -> std::result::Result<Vec<u8>, rcgen::Error> {
+        Ok([&NEUTRAL[..], &[0; 32]].concat())
+    }
+}
+
+/// An outsider makes a certificate of any name under an intermediate one with which anybody can sign, as client
+/// and as server.
+#[test]
+fn nobody_comes_in_under_an_authority_with_which_anybody_can_sign() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = Authority::new(folder.path(), "ours", &["alice.example", "bob.example"]);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let of = |name: &str| {
+        let mut parameters = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
+        parameters
+    };
+    let root = of("another root").self_signed(&key).unwrap().pem();
+    let path = ours.folder.join("ca.pem");
+    let both = fs::read_to_string(&path).unwrap() + &root;
+    fs::write(&path, both).unwrap();
+    let root = rcgen::Issuer::new(of("another root"), key);
+    let between = of("between").signed_by(&Neutral, &root).unwrap().pem();
+    let by = rcgen::Issuer::new(of("between"), Neutral);
+    for name in ["alice.example", "bob.example"] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, "made up");
+        let leaf = parameters.signed_by(&key, &by).unwrap().pem();
+        fs::write(ours.folder.join(format!("forged.{name}.pem")), leaf + &between).unwrap();
+        fs::write(ours.folder.join(format!("forged.{name}.key")), key.serialize_pem()).unwrap();
+    }
+    let alice = || ours.tls("alice.example", "bob.example");
+    let bob = || ours.tls("bob.example", "alice.example");
+    let (a, b) = meet(alice(), bob());
+    assert_eq!(a.unwrap().id(), b.unwrap().id());
+    let (a, _) = refused(alice(), ours.tls("forged.bob.example", "alice.example"));
+    assert!(a.to_string().contains("anybody can sign"), "{a}");
+    let (_, b) = refused(ours.tls("forged.alice.example", "bob.example"), bob());
+    assert!(b.to_string().contains("anybody can sign"), "{b}");
+}
