@@ -152,8 +152,8 @@ fn of_queried(rest: &str) -> String {
     let options = address.split_once('?').filter(|_| server.is_some()).map_or("", |(_, options)| options);
     // Options of the address go before its parts, and the last one counts.
     let option = |name: &str| {
-        let values = options.split('&').filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-        values.filter(|value| !value.is_empty()).next_back().map(decoded)
+        let mut values = options.split('&').filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        values.rfind(|value| !value.is_empty()).map(decoded)
     };
     let server = server.unwrap_or_else(|| "[redacted]".into());
     let (hosts, database) = server.split_once('/').unwrap_or((&server, ""));

@@ -47,7 +47,7 @@ const GREETING: Duration = Duration::from_secs(10);
 /// Callers at a port who are listened to at once.
 const AT_ONCE: usize = 64;
 /// Between looks at what callers said and whether somebody calls.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(100);
 /// Places at a relay are drawn below this first; ten times as many each time it is taken.
 const PLACES_AT_FIRST: u64 = 100;
 const PLACES_AT_MOST: u64 = 1_000_000;

@@ -282,8 +282,7 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
         return Err(key_error(path, "too long for a key file"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| key_error(path, "not a Tacit key: it is not text"))?;
-    // Some editors and mail programs put a byte order mark in front.
-    Ok(Zeroizing::new(text.trim_start_matches('\u{feff}').to_owned()))
+    Ok(Zeroizing::new(without_mark(text).to_owned()))
 }
 
 /// Writes a file of keys, whole or not at all, also if the power fails. Errors: one that exists.

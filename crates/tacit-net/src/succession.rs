@@ -74,11 +74,7 @@ impl PublicKeys {
 
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, &'static str> {
         const DAMAGED: &str = "a line on a key's successor is damaged; ask for the file again";
-<<<<<<< HEAD
         let mut lines = keys::without_mark(text).lines().filter(|line| !line.trim().is_empty());
-=======
-        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
->>>>>>> keys8
         let first = PublicKey::parse(lines.next().unwrap_or_default())?;
         let mut keys = PublicKeys { first, followers: Vec::new() };
         for line in lines {

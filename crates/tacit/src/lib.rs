@@ -126,7 +126,7 @@ pub mod net {
         Agreement, Cancel, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
         Observer, Options, Party, Protection, PublicKey, PublicKeys, Reception, Recording, Result, SIGNATURE,
         Session, SessionId, Stats, Tls, Traffic, address_of, calendar, certificate, connect, durable,
-        escaped, invite, is_loopback, memory, name_successor, rendezvous, shown,
+        escaped, invite, is_loopback, memory, name_successor, rendezvous, shown, succession,
     };
 }
 
