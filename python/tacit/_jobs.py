@@ -795,7 +795,13 @@ class Session:
     ) -> Transfers:
         """As :func:`tacit.ot`, with this session's peer."""
         if of is not None:
-            if n is None or kind not in (None, "rot") or messages is not None or choices is not None or protocol:
+            if (
+                n is None
+                or kind not in (None, "rot")
+                or messages is not None
+                or choices is not None
+                or protocol
+            ):
                 raise UsageError("of: goes with n and role alone; such transfers are random")
             with _Told(progress) as told:
                 raw = _tacit.vole(self._peer, role, n, of=of, progress=told)
@@ -1220,9 +1226,8 @@ def ot(
     With `of`, 2, 4, 16 or 256, each random transfer has that many messages: the sender's ``m`` is
     ``uint64[n, of, 2]``, the receiver's ``u`` says which of them its ``m`` is.
 
-        >>> tacit.ot(role="sender", messages=(["no", "left"], ["yes", "right"]), …)
-        >>> tacit.ot(role="receiver", choices=[1, 0], …).m
-        array(['yes', 'left'], dtype=object)
+        tacit.ot(role="sender", messages=(["no", "left"], ["yes", "right"]), listen=…)
+        tacit.ot(role="receiver", choices=[1, 0], connect=…).m  # ["yes", "left"]
     """
     return Session(**session).ot(
         n,

@@ -491,7 +491,7 @@ def test_what_a_function_too_large_to_hold_cannot_do_is_refused() -> None:
     refused(tacit.UsageError, "threads: modexp96 .* one thread", 1, threads=2)
     refused(tacit.UsageError, "protocol: yao is for semi-honest", 1, protocol="yao")
     refused(tacit.InputError, "96 bits", 1 << 96)
-    refused(tacit.UsageError, "neither a function", 1, function="modexp97")
+    refused(tacit.UsageError, "no function of that name", 1, function="modexp97")
 
 
 OFFER = """

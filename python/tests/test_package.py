@@ -62,7 +62,7 @@ def test_messages_and_choices_of_ones_own(form: str) -> None:
     with party(code, address=address) as peer:
         made = tacit.ot(role="receiver", choices=numpy.array(choices), connect=address)
         peer.end()
-    pair = eval(OWN[form])  # noqa: S307
+    pair = eval(OWN[form])
     wanted = [pair[choice][i] for i, choice in enumerate(choices)]
     assert made.u.tolist() == choices and len(made.m) == 3
     assert all(numpy.array_equal(got, want) for got, want in zip(made.m, wanted, strict=True))
@@ -76,7 +76,9 @@ def test_drawn_messages_and_own_ones_that_do_not_serve() -> None:
         made = tacit.ot(role="receiver", choices=[1] * 100, connect=address)
         (theirs,) = peer.end()
     assert made.m.tolist() == theirs
-    with party("tacit.ot(role='sender', messages=(['x' * 100], ['']), listen=address)", address=address) as peer:
+    with party(
+        "tacit.ot(role='sender', messages=(['x' * 100], ['']), listen=address)", address=address
+    ) as peer:
         with pytest.raises(tacit.UsageError, match="100 bytes, and at most 10"):
             tacit.ot(role="receiver", choices=[1], max_message=10, connect=address)
     wrong = [

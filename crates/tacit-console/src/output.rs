@@ -213,7 +213,7 @@ fn kept_lines(path: &Path, head: &[u8]) -> Option<&'static str> {
     if hex(0) && line.get(64) == Some(&b' ') && hex(65) && line.len() == 140 {
         return Some("a memory of which key follows which");
     }
-    if line.starts_with(b"{\"input_salt\":") {
+    if line.starts_with(b"{\"input_salt\":") || line.starts_with(b"{\"charge\":{") {
         return Some("the private part of records");
     }
     // A chain that was exported has the same lines, and no private part beside it.

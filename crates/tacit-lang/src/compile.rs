@@ -330,7 +330,7 @@ mod tests {
     fn a_check_that_goes_on_is_given_up() {
         let arms = (0..200).fold(String::new(), |arms, i| arms + &format!("({i}u8, {i}u8, {i}u8) => {i}u8,"));
         let source = format!("pub fn main(x: u8, y: u8) -> u8 {{ match (x, y, x) {{ {arms} _ => 1u8 }} }}");
-        let error = compile_within(&source, &Options::default(), Duration::from_millis(1)).unwrap_err();
+        let error = compile_within(&source, &Options::default(), Duration::ZERO).unwrap_err();
         assert!(error.to_string().contains("to check; a match with many patterns"), "{error}");
     }
 }

@@ -317,9 +317,21 @@ mod tests {
         let possible: Vec<String> =
             arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
         let hash = "0".repeat(64);
-        let candidates =
-            ["1", "64", "a", "127.0.0.1:1", "lan", "lan:1000", "A::B=1", "rows", "0..1", "utf-8", &hash]
-                .map(str::to_owned);
+        let candidates = [
+            "1",
+            "64",
+            "a",
+            "127.0.0.1:1",
+            "lan",
+            "lan:1000",
+            "A::B=1",
+            "rows",
+            "0..1",
+            "utf-8",
+            "gf128",
+            &hash,
+        ]
+        .map(str::to_owned);
         let taken = |text: &String| alone(arg).try_get_matches_from(["--", text.as_str()]).is_ok();
         possible.into_iter().chain(candidates).find(taken).map(|text| format!("\"{text}\""))
     }

@@ -173,6 +173,7 @@ fn messages_of_arrays(path: &Path) -> Result<Messages> {
         }
         (Elements::Strings(zero), Elements::Strings(one), [_]) => {
             let pairs: Vec<_> = zero.into_iter().zip(one).map(|(a, b)| [a, b]).collect();
+            fits_memory(pairs.as_flattened().iter().map(|message| message.len()))?;
             Ok(Messages::strings(&pairs))
         }
         _ => Err(unfit()),
@@ -191,7 +192,18 @@ fn messages_of_table(path: &Path) -> Result<Messages> {
         pairs.push([0, 1].map(|i| Zeroizing::new(cells[i].to_owned())));
         Ok::<_, Error>(())
     })?;
+    fits_memory(pairs.as_flattened().iter().map(|message| message.len()))?;
     Ok(Messages::texts(&pairs))
+}
+
+/// Every message takes as much as the longest: one long cell of a table of many rows may be too much.
+fn fits_memory(lengths: impl ExactSizeIterator<Item = usize>) -> Result<()> {
+    let count = lengths.len();
+    let longest = lengths.max().unwrap_or(0);
+    let needed = (count as u64).saturating_mul(longest as u64 + 1);
+    let (messages, bytes) = (counted(count, "message"), counted(longest, "byte"));
+    let what = format!("filling {messages} up to the longest, of {bytes},");
+    tacit_console::machine::check_memory(&what, needed, "put the long ones into a run of their own")
 }
 
 /// Lines of two messages of 32 hex digits each.

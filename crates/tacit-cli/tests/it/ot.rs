@@ -489,6 +489,10 @@ fn own_messages_and_choices_that_do_not_serve() {
     refused("sender", &with(&["--messages", "m.bin", "--count", "2"]), 3, &["m.bin", "3 bytes", "2 pairs"]);
     refused("sender", &with(&["--messages", "broken.npz"]), 3, &["broken.npz", "NumPy"]);
     refused("sender", &with(&["--messages", "s.npz"]), 3, &["s.npz", "`m0` and `m1`"]);
+    // One long cell makes all of them long.
+    write("huge.csv", &format!("m0,m1\n{},\n{}", "x".repeat(15 << 20), ",\n".repeat(100_000)));
+    let huge = ["up to the longest, of 15728640 bytes", "MiB to give", "a run of their own"];
+    refused("sender", &with(&["--messages", "huge.csv"]), 3, &huge);
     refused("receiver", &with(&["--choices", "two.csv"]), 3, &["two.csv", "line 3", "0 or 1"]);
     refused("receiver", &with(&["--choices", "m.csv"]), 3, &["m.csv", "`choice`"]);
     refused("receiver", &with(&["--choices", "c.csv", "--out", "got.json"]), 3, &["got.json", "JSON"]);
