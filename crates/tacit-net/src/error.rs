@@ -406,6 +406,8 @@ fn played(role: &str) -> String {
 
 /// How long something was tried that failed more than once.
 fn tried(time: Duration) -> String {
+    // A last attempt gives up a moment before its time is over.
+    let time = time + Duration::from_millis(100);
     if time.as_secs() == 0 { String::new() } else { format!(", tried for {}", in_words(time)) }
 }
 
