@@ -669,66 +669,68 @@ mod tests {
         assert_eq!(seen.len(), 256);
     }
 
-    /// Who comes in to be silent, before or after a greeting, in whatever number.
-    #[test]
-    fn silent_callers_keep_nobody_away() {
+    /// Runs `with` while the first of two waits at a port of its own choice; both, and what came of the invitation.
+    fn invited(
+        with: impl FnOnce(&Code, &Place, &Identity, &Patience),
+    ) -> ([Identity; 2], Result<Introduced>) {
         let (tell, told) = mpsc::channel();
         let identities = [(); 2].map(|()| Identity::generate().unwrap());
         let patience = Patience { wait: Some(Duration::from_secs(60)), ..Patience::default() };
-        std::thread::scope(|scope| {
-            let inviter = scope.spawn(|| {
-                let place = Place::Port("127.0.0.1:0".to_owned());
-                invite(&place, &identities[0], "one", &patience, |code| tell.send(code.clone()).unwrap())
-            });
-            let code: Code = told.recv().unwrap();
-            let address = format!("127.0.0.1:{}", code.place);
-            let silent: Vec<TcpStream> = (0..3 * AT_ONCE)
-                .map(|at| {
-                    let mut stream = TcpStream::connect(&address).unwrap();
-                    // Some of them were hung up on already.
-                    let _ = stream.write_all(&MAGIC[..if at % 2 == 0 { MAGIC.len() } else { 0 }]);
-                    stream
-                })
-                .collect();
-            let start = Instant::now();
-            let joined = join(&Place::Port(address), &code, &identities[1], "two", &patience).unwrap();
-            let invited = inviter.join().unwrap().unwrap();
-            assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
-            assert_eq!((joined.key, invited.key), (identities[0].public(), identities[1].public()));
-            drop(silent);
-        });
-    }
-
-    #[test]
-    fn one_attempt_uses_up_a_code_however_many_callers_there_are() {
-        let (tell, told) = mpsc::channel();
-        let identities = [(); 2].map(|()| Identity::generate().unwrap());
-        let patience = Patience { wait: Some(Duration::from_secs(60)), ..Patience::default() };
-        std::thread::scope(|scope| {
+        let ended = std::thread::scope(|scope| {
             let inviter = scope.spawn(|| {
                 let place = Place::Port("127.0.0.1:0".to_owned());
                 invite(&place, &identities[0], "one", &patience, |code| tell.send(code.clone()).unwrap())
             });
             let code: Code = told.recv().unwrap();
             let place = Place::Port(format!("127.0.0.1:{}", code.place));
-            let words: Vec<&str> = WORDS.split_whitespace().take(4).collect();
-            let guesses = words
-                .iter()
-                .map(|word| Code { place: code.place, words: Zeroizing::new(format!("{word}-{word}")) });
-            let guesses: Vec<Code> = guesses.filter(|guess| *guess != code).collect();
+            with(&code, &place, &identities[1], &patience);
+            inviter.join().unwrap()
+        });
+        (identities, ended)
+    }
+
+    /// Who comes in to be silent, before or after a greeting, in whatever number.
+    #[test]
+    fn silent_callers_keep_nobody_away() {
+        let mut joined = None;
+        let (identities, invited) = invited(|code, place, identity, patience| {
+            let Place::Port(address) = place else { panic!("a port") };
+            let silent: Vec<TcpStream> = (0..3 * AT_ONCE)
+                .map(|at| {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    // Some of them were hung up on already.
+                    let _ = stream.write_all(&MAGIC[..if at % 2 == 0 { MAGIC.len() } else { 0 }]);
+                    stream
+                })
+                .collect();
+            let start = Instant::now();
+            joined = Some(join(place, code, identity, "two", patience).unwrap().key);
+            assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+            drop(silent);
+        });
+        let [one, two] = identities.map(|identity| identity.public());
+        assert_eq!((joined, invited.unwrap().key), (Some(one), two));
+    }
+
+    #[test]
+    fn one_attempt_uses_up_a_code_however_many_callers_there_are() {
+        let (_, invited) = invited(|code, place, identity, patience| {
+            let guesses: Vec<Code> = WORDS
+                .split_whitespace()
+                .take(4)
+                .map(|word| Code { place: code.place, words: Zeroizing::new(format!("{word}-{word}")) })
+                .filter(|guess| guess != code)
+                .collect();
             std::thread::scope(|scope| {
-                let (place, identities, patience) = (&place, &identities, &patience);
                 let tries: Vec<_> = guesses
                     .iter()
-                    .map(|guess| {
-                        scope.spawn(move || join(place, guess, &identities[1], "", patience).is_err())
-                    })
+                    .map(|guess| scope.spawn(move || join(place, guess, identity, "", patience).is_err()))
                     .collect();
                 assert!(tries.into_iter().all(|one| one.join().unwrap()));
             });
-            assert!(matches!(inviter.join().unwrap(), Err(Error::WrongCode)));
-            assert!(join(&place, &code, &identities[1], "", &patience).is_err());
+            assert!(join(place, code, identity, "", patience).is_err());
         });
+        assert!(matches!(invited, Err(Error::WrongCode)));
     }
 
     #[test]

@@ -354,20 +354,26 @@ mod tests {
         }
     }
 
-    /// Whoever has a copy of the old key names a follower of its own: the owner's was seen first.
-    #[test]
-    fn a_second_successor_of_a_key_is_refused_once_the_first_was_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+    /// The chain of an owner (`two.key`) that was seen, that of a thief of its old key (`one.key`), and what `seen` says.
+    fn stolen(folder: &Path) -> ([PublicKeys; 2], String) {
+        let at = |name: &str| folder.join(name);
         Identity::generate().unwrap().save(&at("one.key"), "").unwrap();
         for file in ["key", "pub"] {
             std::fs::copy(at(&format!("one.{file}")), at(&format!("stolen.{file}"))).unwrap();
         }
         name_successor(&at("one.key"), &at("two.key"), "", 30).unwrap();
         name_successor(&at("stolen.key"), &at("thief.key"), "", 30).unwrap();
-        let [owner, thief] = ["two.pub", "thief.pub"].map(|name| PublicKeys::load(&at(name)).unwrap());
-        owner.remember(&at("seen")).unwrap();
-        let seen = std::fs::read_to_string(at("seen")).unwrap();
+        let chains = ["two.pub", "thief.pub"].map(|name| PublicKeys::load(&at(name)).unwrap());
+        chains[0].remember(&at("seen")).unwrap();
+        (chains, std::fs::read_to_string(at("seen")).unwrap())
+    }
+
+    /// Whoever has a copy of the old key names a follower of its own: the owner's was seen first.
+    #[test]
+    fn a_second_successor_of_a_key_is_refused_once_the_first_was_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let ([owner, thief], seen) = stolen(folder.path());
         let error = thief.remember(&at("seen")).unwrap_err().to_string();
         assert!(error.contains("followed by another key before") && error.contains("seen"), "{error}");
         // The owner's goes on, and so does its next key; a longer overlap is another succession.
@@ -394,15 +400,7 @@ mod tests {
     fn a_memory_of_successions_that_was_edited_still_remembers_or_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        Identity::generate().unwrap().save(&at("one.key"), "").unwrap();
-        for file in ["key", "pub"] {
-            std::fs::copy(at(&format!("one.{file}")), at(&format!("stolen.{file}"))).unwrap();
-        }
-        name_successor(&at("one.key"), &at("two.key"), "", 30).unwrap();
-        name_successor(&at("stolen.key"), &at("thief.key"), "", 30).unwrap();
-        let [owner, thief] = ["two.pub", "thief.pub"].map(|name| PublicKeys::load(&at(name)).unwrap());
-        owner.remember(&at("seen")).unwrap();
-        let seen = std::fs::read_to_string(at("seen")).unwrap();
+        let ([owner, thief], seen) = stolen(folder.path());
         let line = seen.trim_end();
         for understood in [
             format!("{line} \n"),

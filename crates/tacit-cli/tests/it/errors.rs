@@ -141,7 +141,7 @@ fn fingerprints_of_both_halves_are_what_keygen_said() {
     bench.run(&["fingerprint", "damaged.pub"]).fails_with(3, &["damaged"]);
 }
 
-/// Of keys that followed each other each is told with its end, and an old private key with what followed it.
+/// A chain of keys is listed with the last day of each, and an old private key with its successor.
 #[test]
 fn a_fingerprint_tells_which_key_followed_which() {
     let bench = Bench::with_keys();

@@ -344,7 +344,7 @@ fn files_may_come_from_standard_input_and_public_ones_are_for_everybody() {
     }
 }
 
-/// Damage to a key's own file is told of as that, whichever byte it is, and blames no message.
+/// A damaged key file is called damaged, whichever byte it is, and no message is blamed.
 #[test]
 fn a_damaged_key_is_called_damaged() {
     let bench = exchange("linear");

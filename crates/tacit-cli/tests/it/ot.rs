@@ -578,7 +578,7 @@ fn vole_over_every_field() {
                 let most = 1u32 << field.trim_start_matches("gf").parse::<u32>().unwrap().ilog2();
                 assert_eq!((u.0, &u.1), (1, &vec![2000]));
                 assert!(u.2.iter().all(|u| u32::from(*u) < most));
-                // Where u is alike, w − v = u·Δ is; where it is not, it is not.
+                // Equal u have equal products u·Δ = w − v, and different ones different products.
                 let mut products = std::collections::BTreeMap::new();
                 for ((v, u), w) in blocks(&v.2).iter().zip(&u.2).zip(blocks(&w.2)) {
                     assert_eq!(*products.entry(*u).or_insert(w ^ v), w ^ v, "{field}");

@@ -229,33 +229,16 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             return Err(Error::NoType { path, format, number: at + 1, kind });
         }
         let (unfit, dictionaries) = (origin.unfit.clone(), Arc::default());
-        if format == Format::Excel {
-            let form =
-                Form::Excel(Box::new(Workbook::new(target, schema, output, origin.is_trial, unfit.clone())?));
-            let fixes = vec![Fixes::NONE; schema.fields().len()];
-            return Ok(Writer {
-                target,
-                schema: schema.clone(),
-                fixes,
-                unfit,
-                written: 0,
-                dictionaries,
-                form,
-            });
-        }
         if format != Format::Parquet {
-            let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
-            let form = Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?));
-            let fixes = vec![Fixes::NONE; schema.fields().len()];
-            return Ok(Writer {
-                target,
-                schema: schema.clone(),
-                fixes,
-                unfit,
-                written: 0,
-                dictionaries,
-                form,
-            });
+            let form = if format == Format::Excel {
+                let workbook = Workbook::new(target, schema, output, origin.is_trial, unfit.clone())?;
+                Form::Excel(Box::new(workbook))
+            } else {
+                let writer = guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema));
+                Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?))
+            };
+            let (schema, fixes) = (schema.clone(), vec![Fixes::NONE; schema.fields().len()]);
+            return Ok(Writer { target, schema, fixes, unfit, written: 0, dictionaries, form });
         }
         let Layout { schema: fixed, stored, fixes } =
             guarded(|| Layout::of(schema, origin)).map_err(|e| failed(&e))?;

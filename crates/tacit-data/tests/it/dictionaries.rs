@@ -145,7 +145,7 @@ fn within(cells: &ArrayRef) -> Vec<ArrayRef> {
 #[test]
 fn views_in_dictionaries_go_to_parquet_as_text_and_bytes() {
     let folder = Folder::new();
-    let long = "longer than what stands in a view itself";
+    let long = "longer than a view holds within itself";
     let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["a", long]));
     let mut bytes = BinaryViewBuilder::new();
     [b"\xff".as_slice(), long.as_bytes()].iter().for_each(|bytes_of| bytes.append_value(bytes_of));

@@ -11,7 +11,7 @@ use tacit_ot::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
 use tacit_ot::vole::{Gf128Receiver, Gf128Sender, SilentVoleReceiver, SilentVoleSender};
 use tacit_ot::{BaseOt, Security, VoleReceiver, VoleSender};
 pub use tacit_store::pool::Role;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The field that u, and so everything, is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,168 +185,167 @@ impl Job {
         self.check()?;
         let course = Course::begin(&PHASES, channels, 0, observer);
         course.at(0, 0, 0);
+        let making = Making { job: self, course: &course, base, sink, prg: Prg::from_os() };
         let channel = super::first(channels)?;
-        let mut advance = |done| course.at(1, done, self.count);
         match (self.kind, self.role) {
-            (Kind::OneOf(p), Role::Sender) => self.send_of(p, channel, base, sink, &mut advance),
-            (Kind::OneOf(p), Role::Receiver) => self.receive_of(p, channel, base, sink, &mut advance),
-            (Kind::Vole(field), Role::Sender) => self.send(field, channel, base, sink, &mut advance),
-            (Kind::Vole(field), Role::Receiver) => self.receive(field, channel, base, sink, &mut advance),
+            (Kind::OneOf(p), Role::Sender) => making.send_of(p, channel),
+            (Kind::OneOf(p), Role::Receiver) => making.receive_of(p, channel),
+            (Kind::Vole(field), Role::Sender) => making.send(field, channel),
+            (Kind::Vole(field), Role::Receiver) => making.receive(field, channel),
+        }
+    }
+}
+
+/// An element u as a run holds it.
+trait Input: Copy + Zeroize {
+    const NONE: Self;
+    fn inputs(all: &[Self]) -> Inputs<'_>;
+}
+
+impl Input for u8 {
+    const NONE: u8 = 0;
+
+    fn inputs(all: &[u8]) -> Inputs<'_> {
+        Inputs::Bytes(all)
+    }
+}
+
+impl Input for Block {
+    const NONE: Block = Block::ZERO;
+
+    fn inputs(all: &[Block]) -> Inputs<'_> {
+        Inputs::Blocks(all)
+    }
+}
+
+/// A run, and where what it makes goes.
+struct Making<'a> {
+    job: &'a Job,
+    course: &'a Course<'a>,
+    base: &'a (dyn BaseOt + Send + Sync),
+    sink: &'a mut dyn Sink,
+    prg: Prg,
+}
+
+impl Making<'_> {
+    fn send(mut self, field: Field, channel: &mut Channel) -> Result<()> {
+        let (base, security) = (self.base, self.job.security);
+        match field {
+            Field::Gf128 => {
+                let mut vole = Gf128Sender::setup(channel, base, &mut self.prg, security)?;
+                self.send_each(Some(vole.delta()), 1, |v| vole.extend(channel, v))
+            }
+            Field::Sub(degree) => {
+                let field = subfield(degree)?;
+                let mut vole = SubfieldSender::setup(channel, base, &mut self.prg, field, security)?;
+                self.send_each(Some(vole.delta()), 1, |v| vole.extend(channel, v))
+            }
+            Field::P61 => self.send_prime::<F61>(channel),
+            Field::P128 => self.send_prime::<F128>(channel),
         }
     }
 
+    fn send_prime<F: Prime>(mut self, channel: &mut Channel) -> Result<()> {
+        let delta = F::from_block(self.prg.block());
+        let (base, security) = (self.base, self.job.security);
+        let mut vole = SilentVoleSender::<F>::setup(channel, base, &mut self.prg, delta, security)?;
+        let mut elements = Zeroizing::new(vec![F::ZERO; self.job.room()]);
+        self.send_each(Some(delta.to_block()), 1, |v| {
+            let elements = &mut elements[..v.len()];
+            vole.extend(channel, elements)?;
+            to_blocks(elements, v);
+            Ok(())
+        })
+    }
+
+    fn send_of(mut self, p: usize, channel: &mut Channel) -> Result<()> {
+        let mut ot = OneOfManySender::setup(channel, self.base, &mut self.prg, p, self.job.security)?;
+        self.send_each(None, p, |messages| ot.send(channel, messages))
+    }
+
+    fn receive(mut self, field: Field, channel: &mut Channel) -> Result<()> {
+        let (base, security) = (self.base, self.job.security);
+        match field {
+            Field::Gf128 => {
+                let mut vole = Gf128Receiver::setup(channel, base, &mut self.prg, security)?;
+                self.receive_each(|u, w| vole.extend(channel, u, w))
+            }
+            Field::Sub(degree) => {
+                let field = subfield(degree)?;
+                let mut vole = SubfieldReceiver::setup(channel, base, &mut self.prg, field, security)?;
+                self.receive_each(|u, w| vole.extend(channel, u, w))
+            }
+            Field::P61 => self.receive_prime::<F61>(channel),
+            Field::P128 => self.receive_prime::<F128>(channel),
+        }
+    }
+
+    fn receive_prime<F: Prime>(mut self, channel: &mut Channel) -> Result<()> {
+        let (base, security) = (self.base, self.job.security);
+        let mut vole = SilentVoleReceiver::<F>::setup(channel, base, &mut self.prg, security)?;
+        let mut elements = [(); 2].map(|()| Zeroizing::new(vec![F::ZERO; self.job.room()]));
+        self.receive_each(|u, w| {
+            let [ours, theirs] = elements.each_mut().map(|elements| &mut elements[..w.len()]);
+            vole.extend(channel, ours, theirs)?;
+            to_blocks(ours, u);
+            to_blocks(theirs, w);
+            Ok(())
+        })
+    }
+
+    fn receive_of(mut self, p: usize, channel: &mut Channel) -> Result<()> {
+        let mut ot = OneOfManyReceiver::setup(channel, self.base, &mut self.prg, p, self.job.security)?;
+        self.receive_each(|choices, messages| {
+            choices.copy_from_slice(&ot.receive(channel, messages)?);
+            Ok(())
+        })
+    }
+
+    /// Hands on Δ, if there is one, and what `make` fills piece by piece: `width` blocks for each correlation.
+    fn send_each(
+        self,
+        delta: Option<Block>,
+        width: usize,
+        mut make: impl FnMut(&mut [Block]) -> tacit_ot::Result<()>,
+    ) -> Result<()> {
+        if delta.is_some() {
+            // Even a run of none has a Δ.
+            self.sink.sent(delta, &[])?;
+        }
+        let mut made = Buffer::zeros(self.job.room() * width);
+        self.job.pieces(self.course, |size| {
+            let made = &mut made[..size * width];
+            make(made)?;
+            self.sink.sent(None, made)
+        })
+    }
+
+    /// Hands on what `make` fills piece by piece: u and w.
+    fn receive_each<U: Input>(
+        self,
+        mut make: impl FnMut(&mut [U], &mut [Block]) -> tacit_ot::Result<()>,
+    ) -> Result<()> {
+        let room = self.job.room();
+        let (mut u, mut w) = (Zeroizing::new(vec![U::NONE; room]), Buffer::zeros(room));
+        self.job.pieces(self.course, |size| {
+            let (u, w) = (&mut u[..size], &mut w[..size]);
+            make(u, w)?;
+            self.sink.received(U::inputs(u), w)
+        })
+    }
+}
+
+impl Job {
     /// Calls `make` with the size of each piece.
-    fn pieces(&self, advance: &mut dyn FnMut(u64), mut make: impl FnMut(usize) -> Result<()>) -> Result<()> {
+    fn pieces(&self, course: &Course<'_>, mut make: impl FnMut(usize) -> Result<()>) -> Result<()> {
         let mut done = 0;
         while done < self.count {
             let size = (self.count - done).min(self.piece() as u64);
             make(size as usize)?;
             done += size;
-            advance(done);
+            course.at(1, done, self.count);
         }
         Ok(())
-    }
-
-    fn send(
-        &self,
-        field: Field,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        sink: &mut dyn Sink,
-        advance: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let mut prg = Prg::from_os();
-        match field {
-            Field::Gf128 => {
-                let mut vole = Gf128Sender::setup(channel, base, &mut prg, self.security)?;
-                self.send_blocks(&mut vole, channel, sink, advance)
-            }
-            Field::Sub(degree) => {
-                let mut vole =
-                    SubfieldSender::setup(channel, base, &mut prg, subfield(degree)?, self.security)?;
-                self.send_blocks(&mut vole, channel, sink, advance)
-            }
-            Field::P61 => self.send_prime::<F61>(channel, base, sink, advance),
-            Field::P128 => self.send_prime::<F128>(channel, base, sink, advance),
-        }
-    }
-
-    fn send_blocks(
-        &self,
-        vole: &mut dyn VoleSender<Block>,
-        channel: &mut Channel,
-        sink: &mut dyn Sink,
-        advance: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let mut v = Buffer::zeros(self.room());
-        sink.sent(Some(vole.delta()), &[])?;
-        self.pieces(advance, |size| {
-            vole.extend(channel, &mut v[..size])?;
-            sink.sent(None, &v[..size])
-        })
-    }
-
-    fn send_prime<F: Prime>(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        sink: &mut dyn Sink,
-        advance: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let mut prg = Prg::from_os();
-        let delta = F::from_block(prg.block());
-        let mut vole = SilentVoleSender::<F>::setup(channel, base, &mut prg, delta, self.security)?;
-        let mut v = Zeroizing::new(vec![F::ZERO; self.room()]);
-        let mut blocks = Buffer::zeros(self.room());
-        sink.sent(Some(delta.to_block()), &[])?;
-        self.pieces(advance, |size| {
-            vole.extend(channel, &mut v[..size])?;
-            to_blocks(&v[..size], &mut blocks);
-            sink.sent(None, &blocks[..size])
-        })
-    }
-
-    fn receive(
-        &self,
-        field: Field,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        sink: &mut dyn Sink,
-        advance: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let (mut prg, room) = (Prg::from_os(), self.room());
-        match field {
-            Field::Gf128 => {
-                let mut vole = Gf128Receiver::setup(channel, base, &mut prg, self.security)?;
-                let (mut u, mut w) = (Buffer::zeros(room), Buffer::zeros(room));
-                self.pieces(advance, |size| {
-                    vole.extend(channel, &mut u[..size], &mut w[..size])?;
-                    sink.received(Inputs::Blocks(&u[..size]), &w[..size])
-                })
-            }
-            Field::Sub(degree) => {
-                let mut vole =
-                    SubfieldReceiver::setup(channel, base, &mut prg, subfield(degree)?, self.security)?;
-                let (mut u, mut w) = (Zeroizing::new(vec![0; room]), Buffer::zeros(room));
-                self.pieces(advance, |size| {
-                    vole.extend(channel, &mut u[..size], &mut w[..size])?;
-                    sink.received(Inputs::Bytes(&u[..size]), &w[..size])
-                })
-            }
-            Field::P61 => self.receive_prime::<F61>(channel, base, sink, advance),
-            Field::P128 => self.receive_prime::<F128>(channel, base, sink, advance),
-        }
-    }
-
-    fn receive_prime<F: Prime>(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        sink: &mut dyn Sink,
-        advance: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let (mut prg, room) = (Prg::from_os(), self.room());
-        let mut vole = SilentVoleReceiver::<F>::setup(channel, base, &mut prg, self.security)?;
-        let [mut u, mut w] = [(); 2].map(|()| Zeroizing::new(vec![F::ZERO; room]));
-        let [mut ours, mut theirs] = [(); 2].map(|()| Buffer::zeros(room));
-        self.pieces(advance, |size| {
-            vole.extend(channel, &mut u[..size], &mut w[..size])?;
-            to_blocks(&u[..size], &mut ours);
-            to_blocks(&w[..size], &mut theirs);
-            sink.received(Inputs::Blocks(&ours[..size]), &theirs[..size])
-        })
-    }
-
-    fn send_of(
-        &self,
-        p: usize,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        sink: &mut dyn Sink,
-        advance: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let mut ot = OneOfManySender::setup(channel, base, &mut Prg::from_os(), p, self.security)?;
-        let mut messages = Buffer::zeros(self.room() * p);
-        self.pieces(advance, |size| {
-            ot.send(channel, &mut messages[..size * p])?;
-            sink.sent(None, &messages[..size * p])
-        })
-    }
-
-    fn receive_of(
-        &self,
-        p: usize,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        sink: &mut dyn Sink,
-        advance: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let mut ot = OneOfManyReceiver::setup(channel, base, &mut Prg::from_os(), p, self.security)?;
-        let mut messages = Buffer::zeros(self.room());
-        self.pieces(advance, |size| {
-            let choices = ot.receive(channel, &mut messages[..size])?;
-            sink.received(Inputs::Bytes(&choices), &messages[..size])
-        })
     }
 
     /// Elements of the largest piece.

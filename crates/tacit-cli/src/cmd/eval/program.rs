@@ -38,7 +38,7 @@ enum BitsArg {
     Reversed,
 }
 
-/// What is said of a constant that was not given, up to what to give.
+/// How the error for a missing constant begins; what to give follows.
 const NO_VALUE: &str = "has no value; give ";
 
 fn constant(text: &str) -> std::result::Result<(String, String), String> {
