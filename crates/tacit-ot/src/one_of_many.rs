@@ -100,14 +100,34 @@ impl OneOfManySender {
         if !out.len().is_multiple_of(p) {
             return Err(Error::Usage { protocol: NAME, what: "the buffer must hold p messages an OT" });
         }
-        let mut v = Zeroizing::new(vec![Block::ZERO; out.len() / p]);
-        self.vole.extend(channel, &mut v).inspect_err(|_| out.zeroize())?;
+        let mut at = 0;
+        let sent = self.send_each(channel, out.len() / p, |messages| {
+            out[at..at + messages.len()].copy_from_slice(messages);
+            at += messages.len();
+            Ok(())
+        });
+        sent.inspect_err(|_| out.zeroize())
+    }
+
+    /// Makes `count` OTs of p random messages each, as one run of VOLE, and hands the messages on, those of some OTs at
+    /// a time. An error of `each` ends it.
+    pub fn send_each<E: From<Error>>(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        mut each: impl FnMut(&[Block]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        let p = self.messages();
+        let mut v = Zeroizing::new(vec![Block::ZERO; count]);
+        self.vole.extend(channel, &mut v)?;
         let delta = self.vole.delta();
-        let mut first = self.core.take(v.len());
+        let mut first = self.core.take(count);
         let mut rows = Zeroizing::new([Block::ZERO; BATCH]);
         let mut pairs = Zeroizing::new([[Block::ZERO; 2]; BATCH]);
-        for (v, out) in v.chunks(BATCH).zip(out.chunks_mut(BATCH * p)) {
+        let mut messages = Zeroizing::new(vec![Block::ZERO; BATCH.min(count) * p]);
+        for v in v.chunks(BATCH) {
             let (rows, pairs) = (&mut rows[..v.len()], &mut pairs[..v.len()]);
+            let messages = &mut messages[..v.len() * p];
             // Elements x and x + 1 differ by one, so their messages are those of a correlated OT.
             for x in (0..p).step_by(2) {
                 let offset = gf128::mul(self.core.field.embed(x as u8), delta);
@@ -115,10 +135,11 @@ impl OneOfManySender {
                     *row = *v ^ offset;
                 }
                 self.core.hash.cot_to_rot_sender(first, delta, rows, pairs);
-                for (out, pair) in out.chunks_mut(p).zip(&*pairs) {
+                for (out, pair) in messages.chunks_mut(p).zip(&*pairs) {
                     out[x..x + 2].copy_from_slice(pair);
                 }
             }
+            each(messages)?;
             first += v.len() as u64;
         }
         Ok(())

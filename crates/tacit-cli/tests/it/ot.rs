@@ -618,3 +618,37 @@ fn random_transfers_of_several_messages() {
     refused(&["3"], &["--of", "2, 4, 16 or 256"]);
     refused(&["4", "--kind", "ot"], &["--of", "--kind"]);
 }
+
+/// As above, of VOLE and of what is made of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_of_vole_holds_what_its_job_says() {
+    use tacit::Security;
+    use tacit::job::vole::{Field, Job, Kind, Role};
+    let bench = Bench::with_keys();
+    let runs = [
+        (Kind::Vole(Field::Gf128), "vole --field gf128", 1 << 20),
+        (Kind::Vole(Field::Sub(8)), "vole --field gf256", 1 << 20),
+        (Kind::Vole(Field::P128), "vole --security semi-honest --field p128", 1 << 19),
+        (Kind::OneOf(16), "ot --of 16", 1 << 18),
+    ];
+    for (kind, words, count) in runs {
+        let (address, counted) = (format!("127.0.0.1:{}", free_port()), count.to_string());
+        let side = |connect: &str, identity: &str, peer: &str, role: &str| {
+            let words: Vec<&str> = words.split(' ').collect();
+            let own = [connect, &address, "--identity", identity, "--peer", peer, "--role", role];
+            let child = bench.spawn(&[&words[..], &own, &["--count", &counted]].concat());
+            let id = child.id();
+            (child, std::thread::spawn(move || common::peak_kibibytes(id) << 10))
+        };
+        let sender = side("--listen", "alice.key", "bob.pub", "sender");
+        let receiver = side("--connect", "bob.key", "alice.pub", "receiver");
+        let said = Job { role: Role::Sender, kind, count, security: Security::SemiHonest }.memory();
+        for (child, peak) in [receiver, sender] {
+            common::wait(child).success();
+            let peak = peak.join().unwrap();
+            println!("{words}: {} MiB of {} MiB", peak >> 20, said >> 20);
+            assert!(said >= peak && said <= 3 * peak, "{words}: {peak} of {said}");
+        }
+    }
+}

@@ -141,22 +141,9 @@ impl Job {
         agreement.with("base-ot", base.name()).with("count", self.count)
     }
 
-    /// Bytes that a party holds at most, beside what its sink keeps.
+    /// Bytes that a party holds at most, beside what its sink keeps; by the peaks of runs over every field.
     pub fn memory(&self) -> u64 {
-        let piece = self.piece() as u64;
-        let each = match self.kind {
-            Kind::OneOf(p) => 16 * (p as u64 + 2),
-            Kind::Vole(_) => 64,
-        };
-        // The largest run of each has some hundred bytes for each of its correlations.
-        (32 << 20) + piece * each + (self.count.min(1 << 24)) * 128
-    }
-
-    fn piece(&self) -> usize {
-        match self.kind {
-            Kind::OneOf(p) => PIECE.div_ceil(p),
-            Kind::Vole(_) => PIECE,
-        }
+        (40 << 20) + 176 * self.room() as u64
     }
 
     /// What the other side learned of us.
@@ -233,12 +220,12 @@ impl Making<'_> {
         match field {
             Field::Gf128 => {
                 let mut vole = Gf128Sender::setup(channel, base, &mut self.prg, security)?;
-                self.send_each(Some(vole.delta()), 1, |v| vole.extend(channel, v))
+                self.send_each(vole.delta(), |v| vole.extend(channel, v))
             }
             Field::Sub(degree) => {
                 let field = subfield(degree)?;
                 let mut vole = SubfieldSender::setup(channel, base, &mut self.prg, field, security)?;
-                self.send_each(Some(vole.delta()), 1, |v| vole.extend(channel, v))
+                self.send_each(vole.delta(), |v| vole.extend(channel, v))
             }
             Field::P61 => self.send_prime::<F61>(channel),
             Field::P128 => self.send_prime::<F128>(channel),
@@ -250,7 +237,7 @@ impl Making<'_> {
         let (base, security) = (self.base, self.job.security);
         let mut vole = SilentVoleSender::<F>::setup(channel, base, &mut self.prg, delta, security)?;
         let mut elements = Zeroizing::new(vec![F::ZERO; self.job.room()]);
-        self.send_each(Some(delta.to_block()), 1, |v| {
+        self.send_each(delta.to_block(), |v| {
             let elements = &mut elements[..v.len()];
             vole.extend(channel, elements)?;
             to_blocks(elements, v);
@@ -260,7 +247,9 @@ impl Making<'_> {
 
     fn send_of(mut self, p: usize, channel: &mut Channel) -> Result<()> {
         let mut ot = OneOfManySender::setup(channel, self.base, &mut self.prg, p, self.job.security)?;
-        self.send_each(None, p, |messages| ot.send(channel, messages))
+        self.job.pieces(self.course, |size| {
+            ot.send_each(channel, size, |messages| self.sink.sent(None, messages))
+        })
     }
 
     fn receive(mut self, field: Field, channel: &mut Channel) -> Result<()> {
@@ -301,22 +290,18 @@ impl Making<'_> {
         })
     }
 
-    /// Hands on Δ, if there is one, and what `make` fills piece by piece: `width` blocks for each correlation.
+    /// Hands on Δ, and v as `make` fills it piece by piece.
     fn send_each(
         self,
-        delta: Option<Block>,
-        width: usize,
+        delta: Block,
         mut make: impl FnMut(&mut [Block]) -> tacit_ot::Result<()>,
     ) -> Result<()> {
-        if delta.is_some() {
-            // Even a run of none has a Δ.
-            self.sink.sent(delta, &[])?;
-        }
-        let mut made = Buffer::zeros(self.job.room() * width);
+        // Even a run of none has a Δ.
+        self.sink.sent(Some(delta), &[])?;
+        let mut made = Buffer::zeros(self.job.room());
         self.job.pieces(self.course, |size| {
-            let made = &mut made[..size * width];
-            make(made)?;
-            self.sink.sent(None, made)
+            make(&mut made[..size])?;
+            self.sink.sent(None, &made[..size])
         })
     }
 
@@ -340,7 +325,7 @@ impl Job {
     fn pieces(&self, course: &Course<'_>, mut make: impl FnMut(usize) -> Result<()>) -> Result<()> {
         let mut done = 0;
         while done < self.count {
-            let size = (self.count - done).min(self.piece() as u64);
+            let size = (self.count - done).min(PIECE as u64);
             make(size as usize)?;
             done += size;
             course.at(1, done, self.count);
@@ -350,7 +335,7 @@ impl Job {
 
     /// Elements of the largest piece.
     fn room(&self) -> usize {
-        self.count.min(self.piece() as u64) as usize
+        self.count.min(PIECE as u64) as usize
     }
 }
 
