@@ -146,6 +146,7 @@ def send_chosen(channel, rot, messages):
     """Chosen OT of pairs of blocks (n, 2, 2)."""
     channel.send(ANNOUNCED)
     channel.flush()
+    assert channel.recv(1) == b"\1", "the receiver takes no blocks"
     pads = rot.extend(channel, len(messages))
     swap = B.bits_of(channel.recv((len(messages) + 7) // 8), len(messages)).astype(bool)
     pads[swap] = pads[swap][:, ::-1]
@@ -156,6 +157,8 @@ def send_chosen(channel, rot, messages):
 def receive_chosen(channel, rot, choices):
     choices = np.asarray(choices, np.uint8)
     assert channel.recv(16) == ANNOUNCED, "the sender's messages are no blocks"
+    channel.send(b"\1")
+    channel.flush()
     random, pads = rot.extend(channel, len(choices))
     channel.send(B.pack(random ^ choices))
     masked = B.of_bytes(channel.recv(32 * len(choices))).reshape(-1, 2, 2)
@@ -175,6 +178,7 @@ def send_texts(channel, rot, pairs):
     width = max(len(text.encode()) for pair in pairs for text in pair) + 1
     channel.send((3).to_bytes(8, "little") + width.to_bytes(8, "little"))
     channel.flush()
+    assert channel.recv(1) == b"\1", "the receiver takes no texts"
     random = rot.extend(channel, len(pairs))
     swap = B.bits_of(channel.recv((len(pairs) + 7) // 8), len(pairs)).astype(bool)
     random[swap] = random[swap][:, ::-1]
@@ -189,6 +193,8 @@ def receive_strings(channel, rot, choices):
     """The form that the sender announced, and the message of each choice as it travels."""
     choices = np.asarray(choices, np.uint8)
     form, width = int.from_bytes(channel.recv(8), "little"), int.from_bytes(channel.recv(8), "little")
+    channel.send(b"\1")
+    channel.flush()
     random, messages = rot.extend(channel, len(choices))
     channel.send(B.pack(random ^ choices))
     masked = np.frombuffer(channel.recv(2 * width * len(choices)), np.uint8).reshape(-1, 2, width)

@@ -297,15 +297,16 @@ impl Job {
             Own::Choices(choices) => (Some(&choices.bits), choices.most),
             _ => (None, MOST_MESSAGE),
         };
-        let layout = Layout::announced(channels.first_mut().ok_or_else(no_channel)?, most)?;
-        each(Received::Opens(layout))?;
+        let layout = Layout::taken(channels.first_mut().ok_or_else(no_channel)?, most, |layout| {
+            each(Received::Opens(layout))
+        })?;
         let lanes = channels.len();
         let share = self.share(lanes, layout);
         let own = bits.map(|bits| own::cut(bits, share));
         // The choices of a piece: those of the user, or drawn. In the last round some lanes have none.
         let choose = |prg: &mut Prg, first: u64, size: usize| match &own {
-            Some(parts) => parts.get(first as usize / share).cloned().unwrap_or_default(),
-            None => BitVec::random(size, prg),
+            Some(parts) if size > 0 => parts[first as usize / share].clone(),
+            _ => BitVec::random(size, prg),
         };
         let ots = cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork()));
         if layout == Layout::BLOCKS {

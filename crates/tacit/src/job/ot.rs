@@ -467,16 +467,22 @@ mod tests {
 
     #[test]
     fn pieces_of_long_messages_are_small() {
-        // Two lanes and messages of which one alone fills a piece.
-        let message = |byte: u8| vec![byte; 17 << 20];
-        let pairs: Vec<[Vec<u8>; 2]> = (0..3).map(|i| [message(i), message(i + 3)]).collect();
-        let own = Own::Messages(ot::Messages::strings(&pairs));
-        let (sent, received, got) = chosen("kos", 2, own, vec![true, false, true], 17 << 20);
-        sent.unwrap();
-        received.unwrap();
-        let layout = got.layout.unwrap();
-        let rows: Vec<&[u8]> = got.rows.chunks(layout.width).map(|row| layout.message(row)).collect();
-        assert!(rows == [&pairs[0][1][..], &pairs[1][0], &pairs[2][1]]);
+        // Two lanes: messages of which one alone fills a piece, and several a piece; the last round is of one lane.
+        for (length, count) in [(17 << 20, 3), (5 << 20, 7)] {
+            let message = |byte: usize| vec![byte as u8; length];
+            let pairs: Vec<[Vec<u8>; 2]> = (0..count).map(|i| [message(i), message(i + 100)]).collect();
+            let choices: Vec<bool> = (0..count).map(|i| i % 3 != 1).collect();
+            let own = Own::Messages(ot::Messages::strings(&pairs));
+            let (sent, received, got) = chosen("kos", 2, own, choices.clone(), length as u64);
+            sent.unwrap();
+            received.unwrap();
+            let layout = got.layout.unwrap();
+            let rows = got.rows.chunks(layout.width).map(|row| layout.message(row));
+            assert_eq!(rows.len(), count);
+            for ((row, pair), choice) in rows.zip(&pairs).zip(choices) {
+                assert!(row == pair[usize::from(choice)], "{length}");
+            }
+        }
     }
 
     #[test]
@@ -486,7 +492,8 @@ mod tests {
         let (sent, received, got) = chosen("kos", 1, texts(), vec![true, false], 4);
         let said = received.unwrap_err().to_string();
         assert!(said.contains("has 5 bytes, and at most 4"), "{said}");
-        assert!(sent.unwrap_err().is_lost_link() && got.layout.is_none());
+        let said = sent.unwrap_err().to_string();
+        assert!(said.contains("does not take messages as long as 5 bytes") && got.layout.is_none(), "{said}");
         // Another number than agreed on.
         let (sent, _, _) = chosen("kos", 1, texts(), vec![true], 9);
         assert!(sent.unwrap_err().to_string().contains("there are 2, and the run is of 1"));

@@ -73,14 +73,38 @@ impl Layout {
         }
     }
 
+    /// Tells the receiver, and waits until it takes them: nothing is used up for messages that it does not.
     pub(super) fn announce(self, channel: &mut Channel) -> Result<()> {
         let form = EVERY_FORM.iter().position(|form| *form == self.form).unwrap_or(0) as u128;
         channel.send_block(Block::new(form | (self.width as u128) << 64))?;
-        Ok(channel.flush()?)
+        channel.flush()?;
+        let mut taken = [0];
+        channel.recv(&mut taken)?;
+        match taken {
+            [1] => Ok(()),
+            _ => Err(Error::Peer(format!(
+                "the peer does not take messages as long as {}, or of this form; its own output says why",
+                counted(self.longest(), "byte")
+            ))),
+        }
     }
 
-    /// Receives what [`announce`](Self::announce) sent; more than `most` bytes a message are refused.
-    pub(super) fn announced(channel: &mut Channel, most: u64) -> Result<Self> {
+    /// What was [announced](Self::announce), if `takes` takes it, of `most` bytes a message at most; and tells the
+    /// sender.
+    pub(super) fn taken(
+        channel: &mut Channel,
+        most: u64,
+        takes: impl FnOnce(Self) -> Result<()>,
+    ) -> Result<Self> {
+        let layout = Self::announced(channel, most).and_then(|layout| takes(layout).map(|()| layout));
+        // A sender that is gone already needs no word.
+        let told = channel.send(&[u8::from(layout.is_ok())]).and_then(|()| channel.flush());
+        let layout = layout?;
+        told?;
+        Ok(layout)
+    }
+
+    fn announced(channel: &mut Channel, most: u64) -> Result<Self> {
         let told = channel.recv_block()?;
         let broken = |what: &str| Error::Peer(format!("the sender's messages are announced {what}"));
         let form = usize::try_from(told.low()).ok().and_then(|form| EVERY_FORM.get(form));
