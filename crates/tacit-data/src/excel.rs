@@ -12,6 +12,6 @@ mod read;
 mod records;
 mod write;
 
-pub(crate) use limits::{SHEET_COLUMNS, SHEET_ROWS, SHORT_TEXT, is_too_long, is_workbook};
+pub(crate) use limits::{MOST_TEXT, SHEET_COLUMNS, SHEET_ROWS, SHORT_TEXT, is_too_long, is_workbook};
 pub(crate) use read::{Kind, read};
 pub(crate) use write::Workbook;

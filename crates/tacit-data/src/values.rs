@@ -11,6 +11,7 @@ use crate::behind::beside;
 use crate::columnar::{self, Format, Origin, Texts, Writer, is_key, is_moment};
 use crate::convert::{self, Lines};
 use crate::csv::{self, Contents, Options};
+use crate::excel::MOST_TEXT;
 use crate::fault::{Error, Place, Result, guarded};
 use crate::keys::{KeyType, Reason, plain};
 use crate::opened::{self, Opened};
@@ -525,6 +526,11 @@ impl Table {
 pub fn is_table(target: &Path) -> bool {
     let end = target.extension().unwrap_or_default();
     Format::by_name(target).is_some() || ["csv", "tsv"].iter().any(|table| end.eq_ignore_ascii_case(table))
+}
+
+/// Whether a text of so many characters has room in a cell of `target`.
+pub fn admits_cell(target: &Path, characters: u64) -> bool {
+    Format::by_name(target) != Some(Format::Excel) || characters <= MOST_TEXT as u64
 }
 
 /// Refuses a `target` whose name says a format that is not written.

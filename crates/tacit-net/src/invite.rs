@@ -25,7 +25,8 @@ use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::str::FromStr;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tacit_crypto::Prg;
 use zeroize::Zeroizing;
@@ -209,14 +210,16 @@ fn introduced(
             Door::Port(address, socket, code)
         }
     };
-    let end = patience.end();
+    let (end, alone) = (patience.end(), AtomicBool::new(false));
     loop {
         let heard = match &mut door {
-            Door::Relay(relay, Some(code)) => Heard::of(wait_again(relay, code, patience, end)?, code),
+            Door::Relay(relay, Some(code)) => {
+                Heard::of(wait_again(relay, code, patience, end)?, code, &alone)
+            }
             Door::Relay(relay, told) => {
                 let (code, stream) = wait_at_relay(relay, patience, end, &mut tell)?;
                 let code = told.insert(code);
-                stream.and_then(|stream| Heard::of(stream, code))
+                stream.and_then(|stream| Heard::of(stream, code, &alone))
             }
             Door::Port(address, socket, code) => Some(heard_at_port(address, socket, code, patience, end)?),
         };
@@ -270,9 +273,10 @@ fn heard_at_port(
                 }
             };
             let Ok(copy) = stream.try_clone() else { continue };
-            callers.add(Caller { number, from: from.ip(), stream: Some(copy) });
+            let keyed = Arc::new(AtomicBool::new(false));
+            callers.add(Caller { number, from: from.ip(), stream: Some(copy), keyed: keyed.clone() });
             let tell = tell.clone();
-            let listen = move || _ = tell.send((number, Heard::of(stream, code)));
+            let listen = move || _ = tell.send((number, Heard::of(stream, code, &keyed)));
             if std::thread::Builder::new().spawn_scoped(scope, listen).is_err() {
                 callers.0.pop();
             }
@@ -288,6 +292,8 @@ struct Caller {
     number: u64,
     from: IpAddr,
     stream: Option<TcpStream>,
+    /// It has done its part of SPAKE2, which costs it as much as us.
+    keyed: Arc<AtomicBool>,
 }
 
 impl Caller {
@@ -298,11 +304,18 @@ impl Caller {
 }
 
 impl Callers {
-    /// Where there are many, the one that [makes room](makes_room) is hung up on.
+    /// Where there are many, the one that [makes room](makes_room) is hung up on: of those who only came, if there is
+    /// one.
     fn add(&mut self, caller: Caller) {
-        let held = self.0.iter().map(|caller| caller.from);
-        if let Some(at) = makes_room(held).filter(|_| self.0.len() >= AT_ONCE) {
-            self.0.remove(at);
+        if self.0.len() >= AT_ONCE {
+            let silent = |at: &usize| !self.0[*at].keyed.load(Ordering::Relaxed);
+            let mut from: Vec<usize> = (0..self.0.len()).filter(silent).collect();
+            if from.is_empty() {
+                from = (0..self.0.len()).collect();
+            }
+            if let Some(at) = makes_room(from.iter().map(|at| self.0[*at].from)) {
+                self.0.remove(from[at]);
+            }
         }
         self.0.push(caller);
     }
@@ -503,8 +516,9 @@ struct Heard {
 
 impl Heard {
     /// `None` where the other left, or said something else, before that.
-    fn of(mut stream: TcpStream, code: &Code) -> Option<Self> {
+    fn of(mut stream: TcpStream, code: &Code, is_keyed: &AtomicBool) -> Option<Self> {
         let keyed = Keyed::of(&mut stream, code, true).ok()?;
+        is_keyed.store(true, Ordering::Relaxed);
         let sealed = receive(&mut stream, later(Instant::now(), EXCHANGE)).ok()?;
         Some(Heard { stream, keyed, sealed })
     }

@@ -33,7 +33,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
     let mut checked = Checked::default();
     let ledger = Ledger::look(&policy.state.join("ledger"));
     let mut ledger = ledger.unwrap_or_else(|error| {
-        checked.warnings.push(format!("what was spent is unknown, and is taken for nothing: {error}"));
+        checked.faults.push(format!("what was spent is unknown, and is taken for nothing here: {error}"));
         Ledger::empty()
     });
     checked.faults.extend(lacks(policy, &ledger));

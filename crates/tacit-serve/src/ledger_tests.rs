@@ -110,6 +110,15 @@ fn a_ledger_that_lacks_runs_of_the_records_starts_no_service() {
         assert_eq!((spent(&folder).rows, spent(&folder).runs_today), (120, 3), "{kind}");
         assert_eq!(words(&start(&folder, false).unwrap()), "", "{kind}: accepted once");
     }
+    // A digit that has changed: the service does not start, and what would start is not said either.
+    let at = text.find("\"rows\":40").unwrap() + 8;
+    let mut changed = whole;
+    changed[at] ^= 1;
+    std::fs::write(&path, changed).unwrap();
+    let said = start(&folder, false).unwrap_err().to_string();
+    let policy = Policy::load(&folder.join("policy.toml")).unwrap();
+    let faults = check::examine(&policy, Time::now()).faults;
+    assert!(faults.iter().any(|fault| fault.contains(&said)), "{said}: {faults:?}");
     drop(here);
 }
 

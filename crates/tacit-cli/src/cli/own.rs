@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block};
+use tacit::data::csv::Place;
 use tacit::data::npz::{self, Array, Element, Elements, Loaded};
 use tacit::data::values::{self, Column, Kind, Table, Value};
 use tacit::job::ot::{Job, Sink};
@@ -57,6 +58,11 @@ pub(crate) fn choices(path: &Path, count: Option<u64>) -> Result<BitVec> {
             let Some(count) = count else {
                 return Err(named(path, &"eight choices a byte: say with --count how many they are"));
             };
+            let rest = count % 8;
+            if bytes.last().is_some_and(|last| rest > 0 && last >> rest != 0) {
+                let counted = counted(count, "choice");
+                return Err(named(path, &format!("bits are set behind its {counted}; is --count right?")));
+            }
             if bytes.len() as u64 != count.div_ceil(8) {
                 let found = counted(bytes.len(), "byte");
                 let needed = format!("{} take {}", counted(count, "choice"), count.div_ceil(8));
@@ -103,7 +109,14 @@ fn choices_of_table(path: &Path) -> Result<Zeroizing<Vec<bool>>> {
     }
     let wanted = table.find(&[Column::parse("choice")])?;
     let mut bools = Zeroizing::new(Vec::new());
+    let mut line = None;
     table.read(&wanted, |place, cells| {
+        // An empty line is no row to readers of CSV; here all choices behind it would move up.
+        if let Place::Line(now) = place
+            && let Some(before) = line.replace(now).filter(|before| now > before + 1)
+        {
+            return Err(named(path, &format!("line {} is empty: a choice is missing", before + 1)));
+        }
         bools.push(match cells[0].trim() {
             "0" | "false" => false,
             "1" | "true" => true,
@@ -308,7 +321,7 @@ fn write_arrays(mut out: Output, layout: Layout, choices: &[u8], rows: &[&[u8]])
         filled.extend(rows.iter().flat_map(|row| row.iter()));
     } else {
         // NumPy has no strings of no byte.
-        let longest = rows.iter().map(|row| row.len()).max().unwrap_or(0).max(1);
+        let longest = layout.longest().max(1);
         let width = u32::try_from(longest)
             .map_err(|_| Error::Usage("messages of more than 4 GiB: let them go to a table".into()))?;
         arrays.push(Array::new("m", Element::Bytes(width), &[n]));
@@ -346,12 +359,26 @@ impl Sink for Taken {
             self.share = share.transpose()?;
             return Ok(());
         }
-        let messages = job.memory_of_own(layout, *threads).max(n * layout.width as u64);
+        let messages = job.memory_of_own(layout, *threads);
         // As they travel, and once more as they are written.
-        let needed = job.memory(*threads).saturating_add(2 * messages);
+        let needed = job.memory(*threads).saturating_add(messages.saturating_mul(2));
         let longest = counted(layout.longest(), "byte");
         let what = format!("keeping {} of at most {longest}", counted(n, "message"));
-        tacit_console::machine::check_memory(&what, needed, "make the transfers in several runs")
+        tacit_console::machine::check_memory(&what, needed, "make the transfers in several runs")?;
+        // Here, before a choice is sent: what came of it afterwards would depend on the choices.
+        let longest = layout.longest() as u64;
+        let cell = if layout.form == Form::Text { longest } else { 2 * longest };
+        if values::is_table(&self.target) && !values::admits_cell(&self.target, cell) {
+            let (cell, target) = (counted(cell, "character"), name(&self.target));
+            return Err(Error::Input(format!(
+                "{target}: a cell of a workbook has no room for {cell}; name the output .csv or .parquet"
+            )));
+        }
+        match &mut self.out {
+            // Bytes that are no text take three each, and quotes are doubled.
+            Some(out) => out.reserve(n.saturating_mul(cell.saturating_mul(3).saturating_add(32))),
+            None => Ok(()),
+        }
     }
 
     fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {

@@ -1,12 +1,13 @@
 //! A side's share of transfers, in a NumPy archive.
 
-use crate::cli::output::{Output, write_fault};
-use std::path::PathBuf;
-use tacit::Result;
+use crate::cli::output::{Output, name, write_fault};
+use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block};
 use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::data::values;
 use tacit::job::ot::{Role, Sink};
 use tacit::ot::{Kind, Sent};
+use tacit::{Error, Result};
 use zeroize::Zeroizing;
 
 /// The share's file while it is being written.
@@ -19,6 +20,15 @@ pub(crate) struct Share {
 /// Indices of the arrays, in the order in which [`Share::new`] lays them out.
 const FIRST: usize = 0;
 const SECOND: usize = 1;
+
+/// An archive for a share, whose name must not promise a table.
+pub(crate) fn archive(target: &Path) -> Result<Output> {
+    if values::is_table(target) {
+        let what = format!("a share is an archive of arrays; name {} .npz", name(target));
+        return Err(Error::Parameter { name: "out", what });
+    }
+    Output::create_archive(target)
+}
 
 impl Share {
     /// Lays out the share of `n` transfers of `kind`, for which there must be room.

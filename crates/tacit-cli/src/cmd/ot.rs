@@ -1,10 +1,10 @@
 //! `tacit ot`: n oblivious transfers between two processes, and on request each side's share in a file.
 
 use crate::cli::Context;
-use crate::cli::output::{Output, destination};
+use crate::cli::output::destination;
 use crate::cli::own::{self, Taken};
 use crate::cli::peer::{PeerArgs, Security};
-use crate::cli::share::Share;
+use crate::cli::share::{Share, archive};
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
 use crate::cmd::psi::size;
@@ -212,6 +212,12 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     share.is_of(&job, threads);
     let progress = context.progress("OT", count, "OT");
     let ran = session.run_own_ot(&job, source, &own, share.sink(), &progress);
+    if ran.is_err() && matches!(own, Own::Messages(_)) {
+        context.note(
+            "note: if the run had begun, the peer may have one message of each pair; a second run of the same messages \
+             lets it take the others",
+        );
+    }
     let Ran { wall, stats, .. } = pool::watch(args.pool.as_deref().zip(fuse.as_ref()), ran)?;
     progress.finish();
     share.finish()?;
@@ -235,6 +241,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         "other_side_learned": other_learns,
         "out": args.out,
     });
+    let what = match job.role {
+        Side::Receiver if job.transfers.kind == Kind::Ot => "your choices and their messages are",
+        _ => "your share is",
+    };
     let text = format!(
         "{count} {kind} by {protocol} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} sent, {} received, \
          {}{}; the other side learned {other_learns}",
@@ -243,7 +253,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
         counted(stats.rounds, "round"),
-        args.out.as_ref().map_or_else(String::new, |out| format!("; your share is in {}", destination(out))),
+        args.out.as_ref().map_or_else(String::new, |out| format!("; {what} in {}", destination(out))),
     );
     context.result(&object, &text)
 }
@@ -261,7 +271,7 @@ impl Shares {
         if kind == Kind::Ot && role == Side::Receiver {
             return Ok(Shares::Taken(Box::new(Taken::create(out)?)));
         }
-        Ok(Shares::Laid(Box::new(Share::new(Output::create_archive(out)?, kind, count, role)?)))
+        Ok(Shares::Laid(Box::new(Share::new(archive(out)?, kind, count, role)?)))
     }
 
     /// What fills it.
@@ -288,6 +298,9 @@ impl Shares {
     }
 }
 
+/// The largest `--max-message`.
+const MOST: u64 = 1 << 32;
+
 /// The user's own messages or choices.
 fn own(args: &Args) -> Result<Own> {
     let (file, name, whose) = match (&args.messages, &args.choices) {
@@ -302,6 +315,9 @@ fn own(args: &Args) -> Result<Own> {
     if args.role != Some(whose) {
         let whose = if whose == Role::Sender { "sender" } else { "receiver" };
         return refuse(format!("goes with --role {whose}"));
+    }
+    if args.max_message > MOST {
+        return Err(Error::Parameter { name: "max-message", what: "4GiB at most".into() });
     }
     let own = match whose {
         Role::Sender => Own::Messages(own::messages(file, args.count)?),

@@ -3,6 +3,7 @@
 use crate::cli::Context;
 use crate::cli::output::{Output, destination, write_fault};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::share::archive;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
@@ -27,7 +28,7 @@ The sender's file has delta and v, the receiver's u and w, with w = v + u·delta
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// Which side this is: the sender has Δ and v, the receiver u and w
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "sender|receiver")]
     role: Role,
     /// How many correlations; both sides must say the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
@@ -133,7 +134,7 @@ impl Run<'_> {
             "out": self.out,
         });
         let made = match job.kind {
-            Kind::Vole(field) => format!("{} over {}", counted(job.count, one), field.name()),
+            Kind::Vole(field) => format!("{} over {}", counted(job.count, one), field.title()),
             Kind::OneOf(p) => format!("{} of {}", counted(job.count, "random OT"), counted(p, "message")),
         };
         let text = format!(
@@ -178,7 +179,7 @@ impl Share {
             (Kind::OneOf(p), Side::Sender) => vec![blocks("m", &[n, p as u64])],
             (Kind::OneOf(_), Side::Receiver) => vec![bytes("u"), blocks("m", &[n])],
         };
-        let mut out = Output::create_archive(target)?;
+        let mut out = archive(target)?;
         out.reserve(npz::length(&arrays))?;
         let writer = Writer::new(out, &arrays).map_err(|e| write_fault(target, e))?;
         Ok(Share { writer, target: target.to_owned(), narrow, last: arrays.len() - 1 })

@@ -493,6 +493,17 @@ fn own_messages_and_choices_that_do_not_serve() {
     write("huge.csv", &format!("m0,m1\n{},\n{}", "x".repeat(15 << 20), ",\n".repeat(100_000)));
     let huge = ["up to the longest, of 15728640 bytes", "MiB to give", "a run of their own"];
     refused("sender", &with(&["--messages", "huge.csv"]), 3, &huge);
+    write("gap.csv", "choice\n1\n\n0\n");
+    refused("receiver", &with(&["--choices", "gap.csv"]), 3, &["gap.csv", "line 3 is empty"]);
+    std::fs::write(bench.path("c.bin"), [0b100]).unwrap();
+    refused(
+        "receiver",
+        &with(&["--choices", "c.bin", "--count", "2"]),
+        3,
+        &["c.bin", "behind its 2 choices"],
+    );
+    refused("receiver", &["--count", "2", "--out", "share.csv"], 2, &["--out", "share.csv .npz"]);
+    refused("sender", &["--of", "4", "--count", "2", "--out", "share.xlsx"], 2, &["--out", ".npz"]);
     refused("receiver", &with(&["--choices", "two.csv"]), 3, &["two.csv", "line 3", "0 or 1"]);
     refused("receiver", &with(&["--choices", "m.csv"]), 3, &["m.csv", "`choice`"]);
     refused("receiver", &with(&["--choices", "c.csv", "--out", "got.json"]), 3, &["got.json", "JSON"]);
@@ -503,8 +514,18 @@ fn own_messages_and_choices_that_do_not_serve() {
     let take = ["--choices", "c.csv", "--max-message", "8", "--out", "got.csv"];
     let (s, r) = chosen(&bench, &["--messages", "long.csv"], &take);
     r.fails_with(2, &["--max-message", "17 bytes", "at most 8"]);
-    s.fails_with(4, &[]);
+    s.fails_with(4, &["does not take messages as long as 17 bytes"]);
     assert!(!bench.path("got.csv").exists());
+    // Nor is what the output has no room for found afterwards, when it would tell what was chosen.
+    write("cell.csv", &format!("m0,m1\nshort,{}\n", "x".repeat(40_000)));
+    for choice in ["0", "1"] {
+        write("one.csv", &format!("choice\n{choice}\n"));
+        let (s, r) =
+            chosen(&bench, &["--messages", "cell.csv"], &["--choices", "one.csv", "--out", "got.xlsx"]);
+        r.fails_with(3, &["got.xlsx", "40000 characters", ".parquet"]);
+        s.fails_with(4, &["does not take messages as long as 40000 bytes"]);
+        assert!(s.err.contains("note: if the run had begun, the peer may have one message of each pair"));
+    }
     // The sides do not agree how many there are.
     write("c2.csv", "choice\n1\n0\n");
     let (s, r) = chosen(&bench, &["--messages", "m.csv"], &["--choices", "c2.csv"]);
@@ -616,6 +637,20 @@ fn random_transfers_of_several_messages() {
         bench.run(&[&words[..], &rest, extra].concat()).fails_with(2, said);
     };
     refused(&["3"], &["--of", "2, 4, 16 or 256"]);
+    // Another number, and one side without.
+    let address = format!("127.0.0.1:{}", free_port());
+    let sender = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub", "--role", "sender"];
+    let receiver =
+        ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub", "--role", "receiver"];
+    for (ours, theirs) in
+        [(&["--of", "4"][..], &["--of", "16"][..]), (&["--of", "4"], &["--protocol", "kos"])]
+    {
+        let common = ["ot", "--count", "5"];
+        let (s, r) = bench
+            .run_both(&[&common[..], &sender, ours].concat(), &[&common[..], &receiver, theirs].concat());
+        s.fails_with(4, &["--of", "4"]);
+        r.fails_with(4, &["--of", "4"]);
+    }
     refused(&["4", "--kind", "ot"], &["--of", "--kind"]);
 }
 

@@ -7,7 +7,7 @@ pub(crate) const SHEET_ROWS: u64 = 1_048_576;
 /// Columns of a sheet.
 pub(crate) const SHEET_COLUMNS: usize = 16_384;
 /// Characters of a cell, as Excel counts them: in UTF-16.
-const MOST_TEXT: usize = 32_767;
+pub(crate) const MOST_TEXT: usize = 32_767;
 
 /// What a cell's text must satisfy.
 pub(crate) const SHORT_TEXT: &str = "a text of at most 32,767 characters is expected, as cells of Excel are";

@@ -1,6 +1,7 @@
 //! Arrays out of an archive of NumPy's.
 
 use crate::fault::{Error, Result, guarded};
+use crate::machine::available_memory;
 use npyz::{DType, NpyFile, Order, TypeChar};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -26,6 +27,9 @@ pub struct Loaded {
     pub elements: Elements,
 }
 
+/// Axes of an array, at most.
+const MOST_AXES: usize = 2;
+
 /// Reads arrays out of the archive at `path`: those of `names`, in this order, as far as it has them.
 ///
 /// Errors: no file, not an archive of arrays, or an array of a type that is none of [`Elements`].
@@ -40,9 +44,15 @@ pub fn read(path: &Path, names: &[&str]) -> Result<Vec<Option<Loaded>>> {
     let load = |name: &&str| {
         let Some(at) = archive.index_for_name(&format!("{name}.npy")) else { return Ok(None) };
         let loaded = guarded(|| {
-            let entry = archive.by_index(at).map_err(|error| error.to_string())?;
+            let mut entry = archive.by_index(at).map_err(|error| error.to_string())?;
             let size = entry.size();
-            array(entry, size)
+            if available_memory().is_some_and(|available| size > available / 3) {
+                return Err(format!("it has {} MiB, more than fits into memory", size >> 20));
+            }
+            // To the end, where its checksum is compared.
+            let mut bytes = Zeroizing::new(Vec::with_capacity(size as usize));
+            let read = entry.by_ref().take(size + 1).read_to_end(&mut bytes).map_err(damaged)?;
+            if read as u64 == size { array(&bytes) } else { Err(damaged(())) }
         });
         let said = |what: String| refused(format!("its array `{}`: {what}", shown(name)));
         loaded.map(Some).map_err(said)
@@ -54,19 +64,24 @@ fn damaged<E>(_: E) -> String {
     "not a whole array of NumPy's".to_owned()
 }
 
-/// The array that `entry` holds, whose bytes are `size`.
-fn array(entry: impl Read, size: u64) -> std::result::Result<Loaded, String> {
-    let array = NpyFile::new(entry).map_err(damaged)?;
+/// The array in these bytes, and nothing behind it.
+fn array(bytes: &[u8]) -> std::result::Result<Loaded, String> {
+    let mut rest = bytes;
+    let array = NpyFile::new(&mut rest).map_err(damaged)?;
     let shape = array.shape().to_vec();
+    if shape.len() > MOST_AXES {
+        return Err(format!("{MOST_AXES} axes at most are read"));
+    }
     if array.order() == Order::Fortran && shape.len() > 1 {
         return Err("its columns come first; save numpy.ascontiguousarray of it".to_owned());
     }
-    let unfit = "uint8, bool, uint64 or bytes (S) are read; convert it with astype".to_owned();
+    let unfit = "uint8, bool, uint64 or bytes (S) are read; convert it, as with astype('uint8')".to_owned();
     let DType::Plain(kind) = array.dtype() else { return Err(unfit) };
-    // What is announced must be there before room for it is taken.
-    let each = kind.num_bytes().ok_or_else(|| unfit.clone())? as u64;
-    let bytes = shape.iter().try_fold(each, |bytes, axis| bytes.checked_mul(*axis));
-    if bytes.is_none_or(|bytes| bytes > size) {
+    let each = kind.num_bytes().filter(|each| *each > 0).ok_or_else(|| unfit.clone())? as u64;
+    // What is announced must be there before room for it is taken, and nothing more.
+    let header = header_of(bytes).ok_or_else(|| damaged(()))?;
+    let announced = shape.iter().try_fold(each, |bytes, axis| bytes.checked_mul(*axis));
+    if announced != Some((bytes.len() - header) as u64) {
         return Err(damaged(()));
     }
     let elements = match (kind.type_char(), each) {
@@ -85,6 +100,17 @@ fn array(entry: impl Read, size: u64) -> std::result::Result<Loaded, String> {
         _ => return Err(unfit),
     };
     Ok(Loaded { shape, elements })
+}
+
+/// Bytes in front of the elements, by the length that stands behind the version: of two bytes at first, of four
+/// since.
+fn header_of(bytes: &[u8]) -> Option<usize> {
+    const VERSIONED: usize = 8;
+    let (length, behind) = match bytes.get(6)? {
+        1 => (u16::from_le_bytes(*bytes[VERSIONED..].first_chunk()?) as usize, VERSIONED + 2),
+        _ => (u32::from_le_bytes(*bytes[VERSIONED..].first_chunk()?) as usize, VERSIONED + 4),
+    };
+    (length <= 1 << 16).then_some(behind + length).filter(|header| *header <= bytes.len())
 }
 
 /// Without the zeros that NumPy fills strings up with.
@@ -148,6 +174,16 @@ mod tests {
         let mut longer = bytes.clone();
         longer[at..at + 4].copy_from_slice(b"(9,)");
         assert!(said(&stored(&longer)).contains("its array `u`: not a whole array"));
+        // A bit that has changed, and bytes behind the elements.
+        let data = bytes.windows(3).rposition(|window| window == [0, 1, 1]).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[data] ^= 1;
+        assert!(said(&stored(&flipped)).contains("its array `u`: not a whole array"));
+        let mut shorter = bytes.clone();
+        shorter[at..at + 4].copy_from_slice(b"(2,)");
+        assert!(said(&stored(&shorter)).contains("its array `u`: not a whole array"));
+        assert!(said(&archive(&[("u", Element::U8, &[1, 1, 1], &[1])])).contains("2 axes at most"));
+        assert!(said(&archive(&[("u", Element::Bytes(0), &[1 << 40], &[])])).contains("are read"));
         let mut longest = bytes;
         let digits = b"(9999999999999999999,)";
         longest[at..at + digits.len()].copy_from_slice(digits);

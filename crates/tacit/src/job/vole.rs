@@ -46,9 +46,14 @@ impl Field {
         ALL_FIELDS.iter().map(|(name, ..)| *name)
     }
 
-    /// Its name in mathematics.
+    /// The name that [`named`](Self::named) takes.
     pub fn name(self) -> &'static str {
-        ALL_FIELDS.iter().find(|(.., field)| *field == self).map_or("", |(_, name, _)| *name)
+        ALL_FIELDS.iter().find(|(.., field)| *field == self).map_or("", |(name, ..)| *name)
+    }
+
+    /// Its name in mathematics.
+    pub fn title(self) -> &'static str {
+        ALL_FIELDS.iter().find(|(.., field)| *field == self).map_or("", |(_, title, _)| *title)
     }
 
     /// Whether a page proves it against a peer that may do anything.
@@ -117,7 +122,7 @@ impl Job {
             Kind::Vole(field) if self.security == Security::Malicious && !field.is_proved() => {
                 let what = format!(
                     "over {} it holds against a peer that keeps to the protocol alone; say semi-honest on both sides",
-                    field.name()
+                    field.title()
                 );
                 Err(Error::Parameter { name: "security", what })
             }
@@ -136,7 +141,7 @@ impl Job {
         };
         let agreement = match self.kind {
             Kind::Vole(field) => Agreement::new("vole", ours, theirs).with("field", field.name()),
-            Kind::OneOf(p) => Agreement::new("ot of several", ours, theirs).with("of", p),
+            Kind::OneOf(p) => Agreement::new("ot", ours, theirs).with("of", p),
         };
         agreement.with("base-ot", base.name()).with("count", self.count)
     }
