@@ -216,7 +216,7 @@ impl Ledger {
         let Some(lines) = &mut self.lines else { return };
         let mut chain = [0; 32];
         let mut entries = self.book.entries();
-        let written = self.known.mark().and_then(|mark| {
+        let written = self.known.mark(self.book.latest()).and_then(|mark| {
             entries.extend(mark.map(Entry::Mark));
             entries.iter().map(|entry| line(&mut chain, entry)).collect::<Result<Vec<String>>>()
         });

@@ -174,6 +174,25 @@ fn a_shorter_ledger_knows_its_runs() {
     let short = std::fs::read_to_string(&path).unwrap();
     assert!(!short.contains("\"charge\""), "{short}");
     assert_eq!(words(&start(&folder, false).unwrap()), "");
+    // The records away at one start, and back at the next, as the log says: nothing is charged again.
+    let (records, aside) = (folder.join("state/records"), folder.join("state/aside"));
+    std::fs::rename(&records, &aside).unwrap();
+    assert!(words(&start(&folder, false).unwrap()).contains("put them back"));
+    let (new, before) = (folder.join("state/new"), spent(&folder).rows);
+    std::fs::rename(&records, &new).unwrap();
+    std::fs::rename(&aside, &records).unwrap();
+    assert_eq!(words(&start(&folder, false).unwrap()), "");
+    assert_eq!((spent(&folder).rows, before), (80, 80));
+    // A ledger of before beside another chain knows none of its runs that began later.
+    std::fs::write(&path, &short).unwrap();
+    std::fs::rename(&records, &aside).unwrap();
+    std::fs::rename(&new, &records).unwrap();
+    let later = std::fs::read_to_string(aside.join("records.jsonl")).unwrap();
+    let later = later.lines().last().unwrap().replace("\"started\":1", "\"started\":9");
+    std::fs::write(records.join("records.jsonl"), later + "\n").unwrap();
+    assert!(start(&folder, false).unwrap_err().to_string().contains("lacks 1 run "));
+    std::fs::remove_dir_all(&records).unwrap();
+    std::fs::rename(&aside, &records).unwrap();
     // One without the mark is that of an earlier release: known by its latest charge.
     let without = short.lines().filter(|line| !line.contains("\"mark\"")).map(|line| format!("{line}\n"));
     std::fs::write(&path, without.collect::<String>()).unwrap();

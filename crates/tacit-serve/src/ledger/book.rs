@@ -42,6 +42,10 @@ pub(super) struct Mark {
     pub(super) head: String,
     /// Runs that were charged before and had no record yet.
     pub(super) runs: Vec<String>,
+    /// The time of the latest charge before.
+    pub(super) until: u64,
+    /// The heads of chains that were away when another one began, up to where the ledger knows their runs.
+    pub(super) earlier: Vec<String>,
 }
 
 /// The version of a ledger that was made shorter.
@@ -213,6 +217,11 @@ impl Book {
             }
         }
         spent
+    }
+
+    /// The time of the latest charge.
+    pub(super) fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// The source of the latest charge of the job of this name.

@@ -48,6 +48,8 @@ pub struct Compared {
     /// The records now.
     records: u64,
     head: [u8; 32],
+    /// Whether the chain has the ledger's mark.
+    has_mark: bool,
     lacking: Vec<Lacking>,
     /// Runs whose records are there.
     recorded: BTreeSet<String>,
@@ -79,37 +81,54 @@ impl Known {
         }
     }
 
-    /// The mark of the chain as it is now, if the ledger was compared with one: all its runs are known.
-    pub(super) fn mark(&self) -> Result<Option<Mark>> {
+    /// The mark of the chain as it is now, if the ledger was compared with one: all its runs are known. `until` is the
+    /// time of the latest charge.
+    pub(super) fn mark(&self, until: u64) -> Result<Option<Mark>> {
         let Some(folder) = &self.folder else { return Ok(None) };
         // Locked while it is read: what is being written may still not come to stay.
         let (_lock, last) = Lines::open_last(&folder.join(RECORDS))?;
         let records = last.as_deref().map_or(Some(0), number_after).unwrap_or_default();
-        let head = last.map_or(NO_HEAD, |line| head_of(&line));
-        Ok(Some(Mark { records, head: hex(&head), runs: self.runs.keys().cloned().collect() }))
+        let head = hex(&last.map_or(NO_HEAD, |line| head_of(&line)));
+        let earlier = self.mark.as_ref().map(|mark| mark.earlier.clone()).unwrap_or_default();
+        Ok(Some(Mark { records, head, runs: self.runs.keys().cloned().collect(), until, earlier }))
     }
 
-    /// How many records at the chain's beginning are of runs that the ledger knows by its mark; and the chain's
-    /// length and head.
-    fn covered(&self, path: &Path) -> Result<(u64, u64, [u8; 32])> {
-        let head_of_mark = self.mark.as_ref().and_then(|mark| from_hex(&mark.head)).unwrap_or(NO_HEAD);
-        let (mut records, mut head, mut covered) = (0, NO_HEAD, (head_of_mark == NO_HEAD).then_some(0));
+    /// The heads of chains whose runs up to there the ledger knows by its mark.
+    fn heads(&self) -> BTreeSet<[u8; 32]> {
+        let heads = self.mark.iter().flat_map(|mark| std::iter::once(&mark.head).chain(&mark.earlier));
+        heads.filter_map(|head| from_hex(head)).collect()
+    }
+
+    /// How far the ledger knows the runs of the chain at `path` by its mark, and what the chain is.
+    fn covered(&self, path: &Path) -> Result<Covered> {
+        let heads = self.heads();
+        let mut found = Covered { covered: None, records: 0, head: NO_HEAD };
         Lines::each(path, |line| {
-            (records, head) = (records + 1, head_of(line));
-            if head == head_of_mark {
-                covered = Some(records);
+            (found.records, found.head) = (found.records + 1, head_of(line));
+            if heads.contains(&found.head) {
+                found.covered = Some(found.records);
             }
         })?;
-        // Of a chain that is shorter than it was nothing is new.
-        let shorter = self.mark.as_ref().is_some_and(|mark| records < mark.records);
-        Ok((covered.unwrap_or(if shorter { records } else { 0 }), records, head))
+        Ok(found)
     }
 
-    fn knows(&self, run: &str, started: u64) -> bool {
-        // A charge is never of an earlier time than its record.
-        let is_before = self.mark.is_none() && self.since.is_some_and(|latest| started <= latest);
-        is_before || self.runs.contains_key(run)
+    /// Whether the ledger knows a run that is not covered. A charge is never of an earlier time than its record, so
+    /// of a chain that does not have the mark, what began before the mark's latest charge is known.
+    fn knows(&self, run: &str, started: u64, has_mark: bool) -> bool {
+        let until = match &self.mark {
+            Some(mark) => Some(mark.until).filter(|_| !has_mark),
+            None => self.since,
+        };
+        until.is_some_and(|until| started <= until) || self.runs.contains_key(run)
     }
+}
+
+/// A chain of records against the mark of a ledger.
+struct Covered {
+    /// How many records at its beginning are of runs before the mark; `None` where it does not have the mark.
+    covered: Option<u64>,
+    records: u64,
+    head: [u8; 32],
 }
 
 impl Ledger {
@@ -118,7 +137,8 @@ impl Ledger {
     /// Errors: files that cannot be read.
     pub fn compare(&self, folder: &Path) -> Result<Compared> {
         let path = folder.join(RECORDS);
-        let (covered, records, head) = self.known.covered(&path)?;
+        let Covered { covered: found, records, head } = self.known.covered(&path)?;
+        let (has_mark, covered) = (found.is_some(), found.unwrap_or(0));
         let (mut at, mut lacking, mut recorded) = (0, Vec::new(), BTreeSet::new());
         Lines::each(&path, |line| {
             at += 1;
@@ -132,7 +152,7 @@ impl Ledger {
             };
             let of_service = record["side"] == Side::Service.name();
             // Of a run that did not begin the charge was taken back.
-            if of_service && common["outcome"] != "not begun" && !self.known.knows(run, started) {
+            if of_service && common["outcome"] != "not begun" && !self.known.knows(run, started, has_mark) {
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
                 let (peer, job) = (text(&common["terms"]["client_name"]), text(&common["terms"]["job"]));
                 lacking.push(Lacking { run: run.to_owned(), peer, job, started, charge: None });
@@ -143,7 +163,8 @@ impl Ledger {
             find_charges(folder, &mut lacking)?;
         }
         let missing = self.missing(folder, records, covered, &recorded);
-        Ok(Compared { folder: folder.to_owned(), records, head, lacking, recorded, missing })
+        let folder = folder.to_owned();
+        Ok(Compared { folder, records, head, has_mark, lacking, recorded, missing })
     }
 
     /// What the chain lacks of what the ledger knows, in words.
@@ -220,7 +241,12 @@ impl Ledger {
             .retain(|run, _| !found.recorded.contains(run) && pending(&found.folder, run).exists());
         if changed {
             let runs = self.known.runs.keys().cloned().collect();
-            self.write(&Entry::Mark(Mark { records: found.records, head: hex(&found.head), runs }))?;
+            let mut earlier = self.known.mark.as_ref().map(|mark| mark.earlier.clone()).unwrap_or_default();
+            // A chain that is away now may be put back.
+            let away = self.known.mark.as_ref().filter(|mark| mark.records > 0 && !found.has_mark);
+            earlier.extend(away.map(|mark| mark.head.clone()).filter(|head| !earlier.contains(head)));
+            let (records, head, until) = (found.records, hex(&found.head), self.book.latest());
+            self.write(&Entry::Mark(Mark { records, head, runs, until, earlier }))?;
         }
         told.extend(found.missing);
         Ok(told)
