@@ -110,3 +110,12 @@ fn outputs(
 pub fn is_secret(bytes: &[u8]) -> bool {
     after_beginning(bytes, Kind::FunctionKey).is_ok() && is_whole(bytes)
 }
+
+/// What the secret file with these bytes makes of a reply, for the fuzzer, which has no disk.
+#[cfg(feature = "fuzzing")]
+pub fn evaluate_once(function: Function<'_>, secret: &[u8], reply: &[u8]) -> Result<Vec<Vec<BitVec>>> {
+    let rows = usize::try_from(super::messages::rows_of_secret(secret)?).unwrap_or(usize::MAX);
+    let exchange = Exchange::new(function, rows)?;
+    let (key, question) = read_secret(&exchange, secret)?;
+    outputs(&exchange, &ReceiverKey::from_bytes(key, &exchange.context())?, question, reply, None)
+}

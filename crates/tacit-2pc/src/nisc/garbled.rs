@@ -30,6 +30,9 @@ fn starts(session: Block, first: usize, lanes: usize) -> Vec<Block> {
     (first..first + lanes).map(|row| instance_start(session, row as u64)).collect()
 }
 
+/// The messages of choice 0 and of choice 1, and what goes with them.
+pub(super) type Garbled = ([Zeroizing<Vec<u8>>; 2], Vec<u8>);
+
 /// Both labels of each bit of the receiver's input, row after row, those of 0 first; and the garbled circuits, of
 /// labels drawn anew.
 pub(super) fn garble(
@@ -38,7 +41,7 @@ pub(super) fn garble(
     bits: usize,
     mine: &BitVec,
     prg: &mut Prg,
-) -> Result<([Zeroizing<Vec<u8>>; 2], Vec<u8>)> {
+) -> Result<Garbled> {
     let Some(bytes) = bytes(circuit, rows) else {
         return super::usage("the function is too large for a message");
     };

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 /// Bytes of a function's name.
 const NAME: usize = 32;
 /// Bytes before what a message holds: what it is, of which function and for how many rows.
-const HEAD: usize = BEGIN + NAME + 8;
+const FUNCTION_HEAD: usize = BEGIN + NAME + 8;
 /// Bytes of the hash at the end, which shows damage.
 const DIGEST: usize = 32;
 
@@ -61,7 +61,7 @@ fn read<'a>(message: &'a [u8], kind: Kind, exchange: &Exchange<'_>, len: Option<
 
 fn rows_of(message: &[u8]) -> Option<u64> {
     let mut rows = [0; 8];
-    rows.copy_from_slice(message.get(BEGIN + NAME..HEAD)?);
+    rows.copy_from_slice(message.get(BEGIN + NAME..FUNCTION_HEAD)?);
     Some(u64::from_le_bytes(rows))
 }
 
@@ -83,13 +83,13 @@ fn lengths(params: Params) -> Option<[usize; 3]> {
 
 pub(super) fn question_len(exchange: &Exchange<'_>) -> Option<usize> {
     let [public, _, question] = lengths(exchange.params())?;
-    Some(HEAD + public + question + DIGEST)
+    Some(FUNCTION_HEAD + public + question + DIGEST)
 }
 
 pub(super) fn reply_len(exchange: &Exchange<'_>) -> Option<usize> {
     let [_, answer, _] = lengths(exchange.params())?;
     let reply = long_reply_len(exchange.params(), exchange.width(), exchange.attached()?)?;
-    (HEAD + answer + DIGEST).checked_add(reply)
+    (FUNCTION_HEAD + answer + DIGEST).checked_add(reply)
 }
 
 pub(super) fn question(exchange: &Exchange<'_>, public: &[u8], question: &[u8]) -> Vec<u8> {
@@ -118,9 +118,9 @@ pub(super) fn read_reply<'a>(exchange: &Exchange<'_>, message: &'a [u8]) -> Resu
 }
 
 /// Where the receiver's key lies in the secret file.
-pub(super) const KEY_AT: usize = HEAD;
+pub(super) const KEY_AT: usize = FUNCTION_HEAD;
 /// Bytes of the largest secret file.
-pub(super) const LARGEST_SECRET: usize = HEAD + ReceiverKey::LEN + super::LARGEST / 8 + 1024;
+pub(super) const LARGEST_SECRET: usize = FUNCTION_HEAD + ReceiverKey::LEN + super::LARGEST / 8 + 1024;
 
 pub(super) fn secret(exchange: &Exchange<'_>, key: &[u8], question: &[u8]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(whole(Kind::FunctionKey, exchange, [key, question]))
@@ -128,7 +128,8 @@ pub(super) fn secret(exchange: &Exchange<'_>, key: &[u8], question: &[u8]) -> Ze
 
 /// The key and the question.
 pub(super) fn read_secret<'a>(exchange: &Exchange<'_>, bytes: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
-    let len = lengths(exchange.params()).map(|[_, _, question]| HEAD + ReceiverKey::LEN + question + DIGEST);
+    let len = lengths(exchange.params())
+        .map(|[_, _, question]| FUNCTION_HEAD + ReceiverKey::LEN + question + DIGEST);
     let body = read(bytes, Kind::FunctionKey, exchange, len)?;
     Ok(body.split_at(ReceiverKey::LEN))
 }

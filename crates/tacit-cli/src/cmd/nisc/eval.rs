@@ -247,9 +247,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let wanted = Exchange::rows_asked(&asked.message).map_err(|e| of_message(&question, e))?;
             if wanted != rows.len() as u64 {
                 return Err(Error::Peer(format!(
-                    "{}: asks for {wanted} rows, and your input has {}; give the same number, with --batch for several",
+                    "{}: asks for {}, and your input has {}; give the same number, with --batch for several",
                     name(&question),
-                    rows.len()
+                    counted(usize::try_from(wanted).unwrap_or(usize::MAX), "row"),
+                    counted(rows.len(), "row"),
                 )));
             }
             let exchange = loaded.exchange(rows.len())?;
@@ -292,7 +293,7 @@ fn step(step: &str, function: &str, rows: usize) -> Value {
 }
 
 /// The outputs, a line a row.
-fn shown(form: &Form, function: &str, outputs: &Vec<Vec<BitVec>>) -> (Value, String) {
+fn shown(form: &Form, function: &str, outputs: &[Vec<BitVec>]) -> (Value, String) {
     let written = |format| outputs.iter().map(|row| form.written(row, format)).collect::<Vec<_>>();
     let mut object = step("open", function, outputs.len());
     object["outputs"] = json!(written(Format::Hex));

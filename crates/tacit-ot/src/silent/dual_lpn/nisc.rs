@@ -652,7 +652,7 @@ impl ReceiverKey {
 
 /// The sender's secret key: a seed, and to which answer it belongs.
 ///
-/// It serves once: for random transfers ([`expand`](Self::expand)) or for one [`reply`](Self::reply). A key that
+/// It serves once: for random transfers ([`expand`](Self::expand)) or for one [`reply`](SenderKey::reply). A key that
 /// lies in a file is used through `SenderFile` of `tacit-store`, which holds every later process to it too.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SenderKey {

@@ -210,7 +210,7 @@ fn messages_of_any_length_are_opened_and_no_changed_bit_passes() {
         let inputs = BitVec::random(count, &mut prg(3));
         let question = receiver.ask(&inputs).unwrap();
         let len = width.plane(count).unwrap();
-        let mut plane = |seed| {
+        let plane = |seed| {
             let mut bytes = vec![0; len];
             prg(seed).fill_bytes(&mut bytes);
             if width == Width::Bit {
