@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::Path;
 use tacit_crypto::{BitVec, Block};
 use tacit_net::PublicKey;
-use tacit_ot::silent::nisc::{Asked, Params, ReceiverKey, ReceiverOutput, SenderKey};
+use tacit_ot::silent::nisc::{Asked, Chosen, Params, ReceiverKey, ReceiverOutput, SenderKey};
 use tacit_ot::{Error, Result};
 use zeroize::Zeroizing;
 
@@ -242,6 +242,19 @@ impl SenderFile {
     ) -> Result<Pending<'_>> {
         let key = SenderKey::from_bytes(&self.bytes)?;
         let message = key.reply(public_key, context, question, messages)?;
+        Pending::new(&self.file, SenderKey::LEN, message, Served::Replied)
+    }
+
+    /// The reply to a `question` with messages of any length, as of [`SenderKey::reply_long`].
+    pub fn reply_long(
+        &self,
+        public_key: &[u8],
+        context: &[u8],
+        question: &[u8],
+        chosen: &Chosen<'_>,
+    ) -> Result<Pending<'_>> {
+        let key = SenderKey::from_bytes(&self.bytes)?;
+        let message = key.reply_long(public_key, context, question, chosen)?;
         Pending::new(&self.file, SenderKey::LEN, message, Served::Replied)
     }
 }

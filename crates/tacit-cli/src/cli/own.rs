@@ -237,6 +237,28 @@ pub(crate) fn hex_pairs(path: &Path, bytes: &[u8]) -> Result<Zeroizing<Vec<[Bloc
     Ok(messages)
 }
 
+/// Lines of two messages of one digit each, 0 or 1; `None` where the first line has others.
+pub(crate) fn bit_pairs(path: &Path, bytes: &[u8]) -> Result<Option<Zeroizing<Vec<[bool; 2]>>>> {
+    let bit = |word: &str| match word {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    };
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let mut messages = Zeroizing::new(Vec::with_capacity(text.lines().count()));
+    for (i, line) in text.lines().enumerate() {
+        let mut words = line.split_ascii_whitespace();
+        match ([words.next(), words.next()].map(|word| word.and_then(bit)), words.next()) {
+            ([Some(zero), Some(one)], None) => messages.push([zero, one]),
+            _ if i == 0 => return Ok(None),
+            _ => {
+                return Err(named(path, &format!("line {}: must be two digits 0 or 1, as line 1 is", i + 1)));
+            }
+        }
+    }
+    Ok((!messages.is_empty()).then_some(messages))
+}
+
 /// A block of 32 hex digits, its bytes in memory order.
 fn parse_block(word: &str) -> Option<Block> {
     if word.len() != 32 || !word.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -276,6 +298,17 @@ impl Taken {
 
     fn count(&self) -> u64 {
         self.run.as_ref().map_or(0, |(job, _)| job.transfers.count)
+    }
+
+    /// All of it at once, which is not of a run: so many choices, and rows that lie so.
+    pub(crate) fn whole(
+        target: &Path,
+        choices: &BitVec,
+        layout: Layout,
+        rows: Zeroizing<Vec<u8>>,
+    ) -> Result<Self> {
+        let choices = Zeroizing::new(choices.iter().map(u8::from).collect());
+        Ok(Taken { layout, choices, rows, ..Self::create(target)? })
     }
 
     /// Puts all of it in its place.

@@ -1,12 +1,14 @@
 //! `tacit nisc`: oblivious transfers and functions whose messages are files.
 
 mod eval;
+mod letters;
 
 use crate::cli::Context;
 use crate::cli::messages::{CodeArg, read_from, write_all};
 use crate::cli::output::{Output, destination, name, open as open_file, write_fault};
 use crate::cli::own;
 use crate::cli::peer::Security;
+use letters::Given;
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::Write;
@@ -15,9 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{self, Array, Element, Writer};
-use tacit::job::nisc::{self, Job, Params, Parties};
+
+use tacit::job::nisc::{self, Job, Opened, Params, Parties};
 use tacit::net::succession::memory_of;
 use tacit::net::{Identity, PublicKey, PublicKeys};
+use tacit::ot::Layout;
 use tacit::two_pc::nisc::is_secret;
 use tacit::{Error, Result};
 use tacit_ot::silent::nisc::{Kind, ReceiverKey, SenderKey};
@@ -38,7 +42,9 @@ Examples, Bob receives and Alice sends:
              --question question --reply reply --out messages.txt --peer alice.pub
 
 keygen writes ot.key, which Bob keeps, and ot.pub, which he gives to the senders. Choices are the
-digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
+digits 0 and 1. A line of messages holds two of 32 hex digits, or two bits; a line of the result
+holds one. Messages of any length are in the columns m0 and m1 of a table, arrays m0 and m1 (.npz),
+or bytes (.bin), as of tacit ot: the receiver learns the length of the longest.
 A key serves for expand or for chosen messages, of which a receiver's takes one question and a
 sender's one reply: the key's file remembers which. Never put an old copy back.
 
@@ -140,7 +146,7 @@ fn signed_by(path: &Path, kind: Kind, whose: Whose<'_>) -> Result<Signed> {
 fn is_kind(path: &Path, bytes: &[u8], wanted: Kind) -> Result<()> {
     let Ok((message, _)) = signed::open(bytes, Whose::Anybody) else { return Ok(()) };
     let found = match Kind::of(message) {
-        Some(kind) if kind == wanted => return Ok(()),
+        Some(kind) if kind == wanted || (kind, wanted) == (Kind::LongReply, Kind::Reply) => return Ok(()),
         Some(kind) => format!("this is {kind}"),
         None => "this is no file of tacit nisc".to_owned(),
     };
@@ -263,7 +269,8 @@ enum Step {
         /// The receiver's question
         #[arg(long, value_name = "FILE")]
         question: PathBuf,
-        /// A line an OT: two messages of 32 hex digits
+        /// A line for each OT: two messages of 32 hex digits, or two digits 0 or 1; or messages of any length, of
+        /// the columns or arrays m0 and m1 (.csv, .parquet, .npz), or bytes pair by pair (.bin)
         #[arg(long, value_name = "FILE")]
         messages: PathBuf,
         /// Where the reply goes
@@ -291,7 +298,7 @@ enum Step {
         /// The sender's reply
         #[arg(long, value_name = "FILE")]
         reply: PathBuf,
-        /// Where the messages go, a line an OT
+        /// Where the messages go, a line for each OT; .csv, .parquet and .npz hold choices and messages
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
@@ -442,15 +449,18 @@ fn reply(
     author: &Signer,
 ) -> Result<Told> {
     let (secret, path) = (sender(key)?, messages);
-    let (messages, count) = (read_messages(path)?, secret.params().count);
-    if messages.len() != count {
-        let found = counted(messages.len(), "message pair");
-        return Err(named(path, &format!("holds {found}; the key is for {count}")));
+    let count = secret.params().count;
+    let given = Given::load(path, count)?;
+    if given.count() != count {
+        return Err(letters::other_count(path, &counted(given.count(), "message pair"), count));
     }
     secret.check_public(public, b"").map_err(|e| of_file(key, public_path, e))?;
-    let reply = secret.reply(public, b"", question, &messages).map_err(|e| of_file(key, question_path, e))?;
-    write_once(out, reply, author, key)?;
-    Ok(told("reply", messages.len(), out, format!("the reply in {} goes to the receiver", destination(out))))
+    let reply = match &given {
+        Given::Blocks(messages) => secret.reply(public, b"", question, messages),
+        Given::Letters(letters) => letters.with(|chosen| secret.reply_long(public, b"", question, chosen)),
+    };
+    write_once(out, reply.map_err(|e| of_file(key, question_path, e))?, author, key)?;
+    Ok(told("reply", count, out, format!("the reply in {} goes to the receiver", destination(out))))
 }
 
 fn open(
@@ -469,21 +479,17 @@ fn open(
     let asked = secret
         .receive(&answer.message, answer.author, question)
         .map_err(|e| of_answer(key, answer_path, answer, e))?;
-    let messages = nisc::open(&asked, &choices, reply).map_err(|e| of_answered(reply_path, e))?;
-    let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
-    for message in messages.iter() {
-        text.push_str(&Zeroizing::new(message.to_hex()));
-        text.push('\n');
-    }
-    let mut file = Output::create(out)?;
-    file.reserve(text.len() as u64)?;
-    file.write_all(text.as_bytes()).map_err(|e| write_fault(out, e))?;
-    file.commit()?;
+    let opened = match Kind::of(reply) {
+        Some(Kind::LongReply) => nisc::open_letters(&asked, reply),
+        _ => nisc::open(&asked, &choices, reply)
+            .map(|blocks| Opened::Rows(Layout::BLOCKS, Zeroizing::new(Block::as_bytes(&blocks).to_vec()))),
+    };
+    letters::write(out, &choices, opened.map_err(|e| of_answered(reply_path, e))?)?;
     Ok(told(
         "open",
-        messages.len(),
+        choices.len(),
         out,
-        format!("{} in {}", counted(messages.len(), "message"), destination(out)),
+        format!("{} in {}", counted(choices.len(), "message"), destination(out)),
     ))
 }
 
@@ -582,8 +588,4 @@ fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
         ));
     }
     Ok(BitVec::from_bools(&bools))
-}
-
-fn read_messages(path: &Path) -> Result<Zeroizing<Vec<[Block; 2]>>> {
-    own::hex_pairs(path, &read(path)?)
 }

@@ -626,3 +626,54 @@ fn every_step_holds_what_its_job_says() {
         assert!(said >= largest && 2 * said <= 3 * largest, "{name}: {peaks:?} of {said}");
     }
 }
+
+/// Bits, texts, strings of bytes and files of bytes: what was chosen comes out, in the form that the output's name
+/// says, and a changed reply opens to nothing.
+#[test]
+fn messages_of_any_length_and_form() {
+    let numbered = |more: &[&str], out: &str, messages: &str, content: &[u8]| {
+        let bench = exchange("linear");
+        bench.write(messages, content);
+        let words = |words: &[&str]| -> Vec<String> {
+            let of = |word: &&str| match *word {
+                "pairs.txt" => messages.to_owned(),
+                "got.txt" => out.to_owned(),
+                word => word.to_owned(),
+            };
+            words.iter().map(of).collect()
+        };
+        let run = |list: &[&str]| nisc(&bench, &words(list).iter().map(String::as_str).collect::<Vec<_>>());
+        run(REPLY).success();
+        let reply = std::fs::read(bench.path("reply")).unwrap();
+        let mut changed = reply.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        bench.write("reply", &changed);
+        run(OPEN).fails_with(4, &["reply", "not as its sender wrote it"]);
+        bench.write("reply", &reply);
+        for word in more {
+            assert!(run(OPEN).error_line().contains(word), "{word}");
+        }
+        if more.is_empty() {
+            run(OPEN).success();
+            return (bench.read(out), reply.len());
+        }
+        (String::new(), reply.len())
+    };
+    // Choices 0, 1, 1, 0, 1. Two bits a transfer, beside what is the same for any number.
+    let (got, bits) = numbered(&[], "got.txt", "bits.txt", b"0 1\n0 1\n1 0\n1 0\n0 0\n");
+    assert_eq!(got, "0\n1\n0\n1\n0\n");
+    let (got, bytes) = numbered(&[], "got.txt", "m.bin", &(0..10).collect::<Vec<u8>>());
+    assert_eq!(got, "00\n03\n05\n06\n09\n");
+    assert_eq!((bits + 8, bits), (bytes, 53 + 16 + 2 + 1 + 32));
+    let table = "m0,m1\none,two\n,\"a longer one, of more than a block\"\nx,y\nZürich,z\np,q\n".as_bytes();
+    let (got, _) = numbered(&[], "got.csv", "m.csv", table);
+    assert_eq!(got, "choice,message\n0,one\n1,\"a longer one, of more than a block\"\n1,y\n0,Zürich\n1,q\n");
+    numbered(&["texts of any length"], "got.txt", "m.csv", table);
+    let (got, _) = numbered(&[], "got.csv", "m.bin", &(0..40).collect::<Vec<u8>>());
+    assert!(got.contains("\n0,00010203\n1,0c0d0e0f\n"), "{got}");
+    let bench = exchange("linear");
+    bench.write("pairs.txt", "0 1\n0 2\n0 1\n0 1\n0 1\n");
+    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "line 2"]);
+    bench.write("pairs.txt", "0 1\n");
+    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "holds 1 message pair", "5"]);
+}

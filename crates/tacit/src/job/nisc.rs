@@ -4,14 +4,15 @@
 //! a message leaves, is the caller's: see [`tacit_store::nisc`]. Functions of both sides' inputs by such messages
 //! are [`tacit_2pc::nisc`], with [`Strings`] for those that need no circuit.
 
-use crate::Result;
+use crate::ot::{Form, Layout, Messages};
+use crate::{Error, Result};
 use tacit_2pc::circuit::value::Field;
 use tacit_2pc::nisc::{Exchange, Function};
 use tacit_2pc::semi_honest::ROWS_AT_ONCE;
 use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::PublicKey;
-use tacit_ot::silent::nisc::{self, ReceiverKey, SenderKey, SenderOutput};
+use tacit_ot::silent::nisc::{self, Chosen, ReceiverKey, SenderKey, SenderOutput, Width};
 use zeroize::Zeroizing;
 
 pub use tacit_ot::silent::bcgikrs19::Code;
@@ -96,6 +97,82 @@ pub fn reply(key: SenderKey, public: &[u8], question: &[u8], messages: &[[Block;
 /// The messages that the receiver chose. Errors: `Usage` where the question asks for other choices.
 pub fn open(asked: &Asked, choices: &BitVec, reply: &[u8]) -> Result<Zeroizing<Vec<Block>>> {
     Ok(Zeroizing::new(nisc::open(asked, choices, reply)?))
+}
+
+/// A sender's messages of any form, as a reply takes them.
+pub struct Letters {
+    width: Width,
+    planes: [Zeroizing<Vec<u8>>; 2],
+    count: usize,
+    form: u8,
+}
+
+/// The form of messages of one bit, behind those of [`Form`].
+const BITS: u8 = 255;
+
+impl Letters {
+    /// Pairs of bits: three bits travel for each transfer.
+    pub fn bits(pairs: &[[bool; 2]]) -> Self {
+        let plane = |i: usize| {
+            let bits =
+                Zeroizing::new(BitVec::from_bools(&pairs.iter().map(|pair| pair[i]).collect::<Vec<_>>()));
+            Zeroizing::new(bits.as_bytes().to_vec())
+        };
+        Letters { width: Width::Bit, planes: [plane(0), plane(1)], count: pairs.len(), form: BITS }
+    }
+
+    /// Pairs of blocks, bytes, strings or texts. The receiver learns the length of the longest, and of no other that
+    /// it does not choose.
+    ///
+    /// An error where one message has 4 GiB and more.
+    pub fn of(messages: &Messages) -> Result<Self> {
+        let layout = messages.layout();
+        let width = u32::try_from(layout.width)
+            .map_err(|_| Error::Usage("a message has at most 4 GiB; send parts of it".into()))?;
+        let (planes, form) = (messages.planes(), layout.form.code());
+        Ok(Letters { width: Width::Bytes(width), planes, count: messages.len(), form })
+    }
+
+    /// How many pairs.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Hands them to a reply.
+    pub fn with<T>(&self, reply: impl FnOnce(&Chosen<'_>) -> T) -> T {
+        let [zero, one] = &self.planes;
+        reply(&Chosen { width: self.width, messages: [zero, one], attached: &[self.form] })
+    }
+}
+
+/// The messages that a receiver chose, in the form that the sender gave them.
+pub enum Opened {
+    /// A bit each.
+    Bits(Zeroizing<Vec<bool>>),
+    /// Rows that lie so; what a row holds: [`Layout::message`].
+    Rows(Layout, Zeroizing<Vec<u8>>),
+}
+
+/// The messages of a reply of any form. Errors: as [`open`].
+pub fn open_letters(asked: &Asked, reply: &[u8]) -> Result<Opened> {
+    let broken = || tacit_ot::Error::Malformed { protocol: nisc::NAME, what: "messages of an unknown form" };
+    let width = nisc::long_reply_width(reply).ok_or_else(broken)?;
+    let (rows, attached) = asked.open_long(width, reply)?;
+    match (width, attached) {
+        (Width::Bit, [BITS]) => {
+            let bits = BitVec::from_bytes(&rows, asked.choices().len());
+            Ok(Opened::Bits(Zeroizing::new(bits.iter().collect())))
+        }
+        (Width::Bytes(bytes), [form]) => {
+            let form = Form::of_code(*form).ok_or_else(broken)?;
+            let layout = Layout { form, width: bytes as usize };
+            match form {
+                Form::Blocks if layout != Layout::BLOCKS => Err(broken().into()),
+                _ => Ok(Opened::Rows(layout, rows)),
+            }
+        }
+        _ => Err(broken().into()),
+    }
 }
 
 /// A function of two strings of bits that is transferred bit by bit, without a circuit.

@@ -32,6 +32,15 @@ impl Form {
         }
     }
 
+    /// Its number in messages.
+    pub(crate) fn code(self) -> u8 {
+        EVERY_FORM.iter().position(|form| *form == self).unwrap_or(0) as u8
+    }
+
+    pub(crate) fn of_code(code: u8) -> Option<Form> {
+        EVERY_FORM.get(usize::from(code)).copied()
+    }
+
     fn is_filled(self) -> bool {
         matches!(self, Form::Strings | Form::Text)
     }
@@ -75,7 +84,7 @@ impl Layout {
 
     /// Tells the receiver, and waits until it takes them: nothing is used up for messages that it does not.
     pub(super) fn announce(self, channel: &mut Channel) -> Result<()> {
-        let form = EVERY_FORM.iter().position(|form| *form == self.form).unwrap_or(0) as u128;
+        let form = u128::from(self.form.code());
         channel.send_block(Block::new(form | (self.width as u128) << 64))?;
         channel.flush()?;
         let mut taken = [0];
@@ -201,6 +210,15 @@ impl Messages {
     /// How they lie.
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// The first messages of all pairs, one after the other, and the second ones, as they travel.
+    pub(crate) fn planes(&self) -> [Zeroizing<Vec<u8>>; 2] {
+        let mut planes = [0, 1].map(|_| Zeroizing::new(Vec::with_capacity(self.rows.len() / 2)));
+        for (i, row) in self.rows.chunks(self.layout.width).enumerate() {
+            planes[i % 2].extend_from_slice(row);
+        }
+        planes
     }
 
     /// `count` pairs from the pair `first` on, as they travel.

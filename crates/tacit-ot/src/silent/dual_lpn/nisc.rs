@@ -46,7 +46,7 @@ mod two_round;
 
 pub use kind::Kind;
 pub use outputs::{ReceiverOutput, SenderOutput};
-pub use reply::{Asked, Chosen, Width, long_reply_len, open};
+pub use reply::{Asked, Chosen, Width, long_reply_len, long_reply_width, open};
 pub use two_round::TwoRound;
 
 use super::params::{Code, LARGEST_RUN};

@@ -91,6 +91,12 @@ impl Width {
     }
 }
 
+/// How long the messages of a [`reply_long`](SenderKey::reply_long) say that they are; `None` for what is none.
+pub fn long_reply_width(reply: &[u8]) -> Option<Width> {
+    let (_, body) = Header::read(reply, Kind::LongReply).ok()?;
+    Width::from_code(u64::from_le_bytes(*body.first_chunk()?))
+}
+
 /// Bytes of a [`reply_long`](SenderKey::reply_long) with so many bytes attached; `None` where they do not fit.
 pub fn long_reply_len(params: Params, width: Width, attached: usize) -> Option<usize> {
     width.reply_len(params, attached)
