@@ -8,7 +8,7 @@ use tacit_ot::silent::bcgikrs19::Code;
 use zeroize::Zeroizing;
 
 /// No file is larger: 2^24 lines with two messages of 16 bytes in hexadecimal each.
-const LARGEST_MESSAGES: u64 = 3 << 29;
+pub(crate) const LARGEST_MESSAGES: u64 = 3 << 29;
 
 /// `--code`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

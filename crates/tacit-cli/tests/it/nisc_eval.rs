@@ -118,6 +118,8 @@ fn each_sender_answers_in_its_own_name() {
 fn other_functions_files_and_damage_are_named_on_one_line() {
     let bench = Bench::new();
     bench.write("f.garble.rs", PROGRAM);
+    bench.write("many.csv", format!("x\n{}", "1\n".repeat(8000)));
+    ask(&bench, "aes128", "many.csv", &["--batch"]).fails_with(2, &["fewer rows"]);
     ask(&bench, "add8", "1", &[]).success();
     reply(&bench, "sub8", "2", &[]).fails_with(4, &["question", "another function"]);
     reply(&bench, "and8", "2", &[]).fails_with(4, &["question", "another function"]);

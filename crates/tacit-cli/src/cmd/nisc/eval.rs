@@ -3,7 +3,7 @@
 use super::{Author, Signed, Trusted, is_kind, name, read, what};
 use crate::cli::Context;
 use crate::cli::keys::{Columns, column_list, typed_list};
-use crate::cli::messages::write_all;
+use crate::cli::messages::{LARGEST_MESSAGES, write_all};
 use crate::cli::output::destination;
 use crate::cli::table::Written;
 use crate::cmd::eval::FormatArg;
@@ -177,6 +177,14 @@ impl Loaded {
 
     fn exchange(&self, rows: usize) -> Result<Exchange<'_>> {
         let exchange = Exchange::new(self.function(), rows).map_err(plain)?;
+        let [_, reply] = exchange.message_bytes();
+        // With room for a signature: nobody could read a larger one.
+        if reply > LARGEST_MESSAGES - 1024 {
+            return Err(Error::Usage(format!(
+                "a reply would have {reply} bytes, and at most {LARGEST_MESSAGES} are read; use a smaller circuit or \
+                 fewer rows"
+            )));
+        }
         let needed = function_memory(self.function(), &exchange);
         crate::cmd::check_memory("this exchange", needed, "use a smaller circuit or fewer rows")?;
         Ok(exchange)
