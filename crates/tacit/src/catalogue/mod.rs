@@ -31,6 +31,7 @@ mod wmk17;
 mod yao;
 
 pub use authenticated::AUTHENTICATED;
+pub(crate) use authenticated::triples as authenticated_triples;
 pub use base::{CO15, MR19, ROTED};
 pub use cost::{Candidate, Link, Machine};
 #[cfg(test)]
