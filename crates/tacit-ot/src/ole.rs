@@ -6,7 +6,7 @@
 //!
 //! - **Security**: semi-honest; a malicious sender could put another x into each bit. Over [`Bit`] nothing is
 //!   sent beyond the OTs.
-//! - **Messages**: one random OT a bit of y; then the sender's corrections, [`Ring::CORRECTIONS`] bytes a
+//! - **Messages**: one random OT a bit of y; then the sender's corrections, [`Ring::CORRECTION_BYTES`] bytes a
 //!   product.
 //!
 //! With messages m_0 and m_1 of the OT of bit i, the sender's part is −m_0 and the receiver's m_u + u·d_i, where
@@ -44,7 +44,7 @@ pub trait Ring:
     /// Bytes of an element where it is written out.
     const BYTES: usize;
     /// Bytes of a product's corrections.
-    const CORRECTIONS: usize;
+    const CORRECTION_BYTES: usize;
 
     /// The element of an OT's message, uniform or nearly so.
     fn of_message(message: Block) -> Self;
@@ -56,7 +56,7 @@ pub trait Ring:
     fn twice(self) -> Self;
     /// Writes the element out, as the lowest byte first.
     fn write(self, out: &mut [u8]);
-    /// Writes the corrections of all bits but the first, [`CORRECTIONS`](Self::CORRECTIONS) bytes.
+    /// Writes the corrections of all bits but the first, [`CORRECTION_BYTES`](Self::CORRECTION_BYTES) bytes.
     fn pack(corrections: &[Self], out: &mut [u8]);
     /// The converse of [`pack`](Self::pack); `None` for bytes that are not corrections.
     fn unpack(bytes: &[u8], corrections: &mut [Self]) -> Option<()>;
@@ -117,7 +117,7 @@ operators!(Gf128, |a: Block, b: Block| a ^ b, |a: Block, b: Block| a ^ b, gf128:
 impl Ring for Bit {
     const BITS: usize = 1;
     const BYTES: usize = 1;
-    const CORRECTIONS: usize = 0;
+    const CORRECTION_BYTES: usize = 0;
 
     #[inline(always)]
     fn of_message(message: Block) -> Self {
@@ -156,7 +156,7 @@ const PAIRS: usize = Word::BITS / 2 - 1;
 impl Ring for Word {
     const BITS: usize = 64;
     const BYTES: usize = 8;
-    const CORRECTIONS: usize = 8 * PAIRS + 4;
+    const CORRECTION_BYTES: usize = 8 * PAIRS + 4;
 
     #[inline(always)]
     fn of_message(message: Block) -> Self {
@@ -207,7 +207,7 @@ impl Ring for Word {
 impl Ring for Gf128 {
     const BITS: usize = 128;
     const BYTES: usize = 16;
-    const CORRECTIONS: usize = 16 * (Self::BITS - 1);
+    const CORRECTION_BYTES: usize = 16 * (Self::BITS - 1);
 
     #[inline(always)]
     fn of_message(message: Block) -> Self {
@@ -251,7 +251,7 @@ macro_rules! prime {
         impl Ring for $field {
             const BITS: usize = <$field as Field>::BITS;
             const BYTES: usize = $bytes;
-            const CORRECTIONS: usize = $bytes * (<$field as Field>::BITS - 1);
+            const CORRECTION_BYTES: usize = $bytes * (<$field as Field>::BITS - 1);
 
             #[inline(always)]
             fn of_message(message: Block) -> Self {
@@ -336,7 +336,7 @@ impl<S: RotSender> OleSender<S> {
         self.rot.extend(channel, pairs)?;
         let mut corrections = Zeroizing::new([R::default(); 128]);
         let corrections = &mut corrections[..R::BITS];
-        let mut packed = vec![0; R::CORRECTIONS];
+        let mut packed = vec![0; R::CORRECTION_BYTES];
         for ((x, s), pairs) in x.iter_mut().zip(s).zip(pairs.chunks_exact(R::BITS)) {
             *x = R::of_message(pairs[0][1]) - R::of_message(pairs[0][0]);
             let mut sum = R::default();
@@ -380,7 +380,7 @@ impl<T: RotReceiver> OleReceiver<T> {
         let choices = self.rot.extend(channel, messages)?;
         let mut corrections = [R::default(); 128];
         let corrections = &mut corrections[..R::BITS];
-        let mut packed = vec![0; R::CORRECTIONS];
+        let mut packed = vec![0; R::CORRECTION_BYTES];
         for (j, (y, t)) in y.iter_mut().zip(t).enumerate() {
             channel.recv(&mut packed)?;
             R::unpack(&packed, &mut corrections[1..])

@@ -99,7 +99,7 @@ fn corrections_of_words_come_back_as_far_as_they_count() {
     let mut prg = prg(6);
     for _ in 0..100 {
         let corrections: Vec<Word> = (1..64).map(|_| Word(prg.block().low())).collect();
-        let mut packed = [0; Word::CORRECTIONS];
+        let mut packed = [0; Word::CORRECTION_BYTES];
         Word::pack(&corrections, &mut packed);
         let mut back = [Word(0); 63];
         Word::unpack(&packed, &mut back).unwrap();
@@ -165,14 +165,14 @@ fn against<R: Ring>(bytes: Vec<u8>) -> (Error, bool) {
 
 #[test]
 fn a_peer_that_sends_other_numbers_or_too_few_leaves_nothing() {
-    let (error, wiped) = against::<F61>(vec![255; 2 * F61::CORRECTIONS]);
+    let (error, wiped) = against::<F61>(vec![255; 2 * F61::CORRECTION_BYTES]);
     assert!(matches!(error, Error::Malformed { .. }) && wiped, "{error}");
-    let (error, wiped) = against::<F128>(vec![255; 2 * F128::CORRECTIONS]);
+    let (error, wiped) = against::<F128>(vec![255; 2 * F128::CORRECTION_BYTES]);
     assert!(matches!(error, Error::Malformed { .. }) && wiped, "{error}");
     // The first product is whole.
-    let (error, wiped) = against::<Word>(vec![7; 2 * Word::CORRECTIONS - 1]);
+    let (error, wiped) = against::<Word>(vec![7; 2 * Word::CORRECTION_BYTES - 1]);
     assert!(matches!(error, Error::Net(_)) && wiped, "{error}");
-    let (error, wiped) = against::<Gf128>(vec![7; Gf128::CORRECTIONS]);
+    let (error, wiped) = against::<Gf128>(vec![7; Gf128::CORRECTION_BYTES]);
     assert!(matches!(error, Error::Net(_)) && wiped, "{error}");
     // Numbers of shares and factors that differ.
     memory::run(

@@ -49,7 +49,7 @@ struct Sizes {
 
 impl Sizes {
     const fn of<R: Ring>() -> Self {
-        Sizes { ots: R::BITS as u64, element: R::BYTES as u64, corrections: R::CORRECTIONS as u64 }
+        Sizes { ots: R::BITS as u64, element: R::BYTES as u64, corrections: R::CORRECTION_BYTES as u64 }
     }
 }
 
