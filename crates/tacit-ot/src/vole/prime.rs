@@ -57,7 +57,9 @@ pub fn ots<F: Field>(count: usize) -> impl Iterator<Item = [usize; 2]> {
 pub fn bytes<F: Field>(count: usize) -> usize {
     // Of an OT a bit that is chosen; a block a bit of a value, two a level of a tree, and one a tree.
     let run = |[values, levels]: [usize; 2]| {
-        values.div_ceil(8) + levels.div_ceil(8) + size_of::<Block>() * (values + 2 * levels + values / F::BITS)
+        values.div_ceil(8)
+            + levels.div_ceil(8)
+            + size_of::<Block>() * (values + 2 * levels + values / F::BITS)
     };
     ots::<F>(count).map(run).sum()
 }

@@ -104,6 +104,11 @@ impl Kind {
         self.sizes().element as usize
     }
 
+    /// Random OTs that a triple takes in either direction.
+    pub fn ots(self) -> u64 {
+        self.sizes().ots
+    }
+
     fn sizes(self) -> Sizes {
         match self {
             Kind::Bits => Sizes::of::<Bit>(),

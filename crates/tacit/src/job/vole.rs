@@ -1,6 +1,8 @@
 //! Vector oblivious linear evaluation, w = v + u·Δ over a field, and random 1-out-of-p oblivious transfers, which
 //! are made of it.
 
+mod cost;
+
 use super::{Course, Observer, Phase};
 use crate::{Error, Result};
 use tacit_crypto::field::{F61, F128, Field as Prime};
@@ -175,7 +177,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<()> {
         self.check()?;
-        let course = Course::begin(&PHASES, channels, 0, observer);
+        let course = Course::begin(&PHASES, channels, self.bytes(), observer);
         course.at(0, 0, 0);
         let making = Making { job: self, course: &course, base, sink, prg: Prg::from_os() };
         let channel = super::first(channels)?;
