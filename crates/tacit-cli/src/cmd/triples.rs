@@ -164,7 +164,7 @@ fn dry_run(args: &Args, kind: Kind, context: &Context) -> Result<()> {
         tacit::ot::protocol(name, security)?;
     }
     let all = triples::estimate(kind, args.count, security, threads, None, &link, &machine)?;
-    plan::show(context, "triples", args.count, &link, &all, named, &triples::learns(security))
+    plan::show(context, "triples", args.count, &link, &all, named, &triples::will_learn(security))
 }
 
 /// A side's share in a NumPy archive.

@@ -99,7 +99,7 @@ impl Run<'_> {
     pub(super) fn foresee(&self, context: &Context) -> Result<()> {
         let link = self.peer.link().into();
         let all = self.job.estimate(&link, &Machine::measure())?;
-        plan::show(context, self.name, self.job.count, &link, &all, None, &self.job.has_learned())
+        plan::show(context, self.name, self.job.count, &link, &all, None, &self.job.will_learn())
     }
 
     pub(super) fn make(&self, security: Security, context: &Context) -> Result<()> {

@@ -255,7 +255,7 @@ impl Job {
 
     /// What the other side learned of us.
     pub fn has_learned(&self) -> String {
-        learns(self.security())
+        super::learned(self.security(), "how many triples were made, and nothing of your shares")
     }
 
     /// Random OTs of one direction.
@@ -481,9 +481,9 @@ pub fn estimate(
     Ok(all)
 }
 
-/// What the other side learns of this one.
-pub fn learns(security: Security) -> String {
-    super::learned(security, "how many triples were made, and nothing of your shares")
+/// What the other side will learn of this one.
+pub fn will_learn(security: Security) -> String {
+    super::learned(security, "how many triples are made, and nothing of your shares")
 }
 
 #[cfg(test)]
