@@ -5,8 +5,8 @@
 2
 
 The jobs: :func:`intersect` (which rows do we share), :func:`evaluate` (a function of both sides' numbers),
-:func:`request` (an intersection with a service, by its terms), :func:`ot` and :func:`vole` (correlations for protocols
-of your own). Both sides call the same job with the same settings, one with ``listen="0.0.0.0:7700"``, the other with
+:func:`request` (an intersection with a service, by its terms), :func:`ot`, :func:`vole` and :func:`triples`
+(correlations for protocols of your own). Both sides call the same job with the same settings, one with ``listen="0.0.0.0:7700"``, the other with
 ``connect="host:7700"``; :func:`keygen` makes the keys by which they know each other. :class:`Session` keeps the settings for several jobs.
 """
 
@@ -31,6 +31,7 @@ from ._jobs import (
     keygen,
     ot,
     request,
+    triples,
     vole,
 )
 from ._number import (
@@ -120,6 +121,7 @@ __all__ = [
     "request",
     "sort",
     "sum",
+    "triples",
     "u8",
     "u16",
     "u32",

@@ -849,6 +849,21 @@ class Session:
             raw = _tacit.vole(self._peer, role, n, field=field, progress=told)
         return _transfers(raw)
 
+    def triples(
+        self,
+        n: int,
+        *,
+        kind: Literal["bits", "words", "field"],
+        field: Literal["gf128", "p61", "p128"] | None = None,
+        protocol: str | None = None,
+        progress: Listener = None,
+    ) -> Transfers:
+        """As :func:`tacit.triples`, with this session's peer."""
+        protocol = None if protocol == "auto" else protocol
+        with _Told(progress) as told:
+            raw = _tacit.triples(self._peer, n, kind=kind, field=field, protocol=protocol, progress=told)
+        return _transfers(raw)
+
 
 def _own_choices(choices: Any) -> bytes:
     """A byte of 0 or 1 for each choice."""
@@ -1257,3 +1272,27 @@ def vole(
     (``"p128"``, ``uint64[n, 2]``): semi-honest only.
     """
     return Session(**session).vole(n, role=role, field=field, progress=progress)
+
+
+def triples(
+    n: int,
+    *,
+    kind: Literal["bits", "words", "field"],
+    field: Literal["gf128", "p61", "p128"] | None = None,
+    protocol: str | None = None,
+    progress: Listener = None,
+    **session: Any,
+) -> Transfers:
+    """`n` Beaver triples: both sides get random shares ``a`` and ``b``, and shares ``c`` of their product.
+
+    The sum of both sides' ``c`` is the product of the sums of ``a`` and of ``b``: of ``"bits"`` (``uint8[n]``, sums are
+    XOR), of ``"words"`` (``uint64[n]``, modulo 2^64) or in a ``"field"``: ``"gf128"`` (the default, ``uint64[n, 2]``),
+    ``"p61"`` (``uint64[n]``) or ``"p128"`` (``uint64[n, 2]``).
+
+    Words and fields are semi-honest only. With ``security="malicious"``, the default, bits come with MACs: ``delta``
+    (``uint64[2]``), ``mac_a``, ``key_a`` and so on (``uint64[n, 2]``), where ``mac_a`` is the peer's ``key_a``, XORed
+    with the peer's ``delta`` where ``a`` is 1.
+
+        >>> tacit.triples(1000, kind="words", security="semi-honest", …).c
+    """
+    return Session(**session).triples(n, kind=kind, field=field, protocol=protocol, progress=progress)

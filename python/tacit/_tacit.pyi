@@ -241,3 +241,12 @@ def vole(
     of: int | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...
+def triples(
+    peer: Peer,
+    count: int,
+    *,
+    kind: str,
+    field: str | None = None,
+    protocol: str | None = None,
+    progress: Told = None,
+) -> dict[str, Any]: ...

@@ -29,6 +29,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("ot deal", "receiver", Kind::Secret),
     ("ot expand", "out", Kind::Result),
     ("vole", "out", Kind::Result),
+    ("triples", "out", Kind::Result),
     ("nisc keygen", "out", Kind::KeyPair),
     ("nisc answer", "key", Kind::Secret),
     ("nisc answer", "out", Kind::Result),

@@ -22,6 +22,7 @@ mod relay;
 mod request;
 mod serve;
 mod tags;
+mod triples;
 mod vole;
 
 use crate::cli::Context;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Ot(Box<ot::Args>),
     /// Makes correlations w = v + u·Δ over a field with the peer
     Vole(Box<vole::Args>),
+    /// Makes Beaver triples with the peer: shares of a, b and c = a·b
+    Triples(Box<triples::Args>),
     /// Oblivious transfers whose messages are files
     Nisc(nisc::Args),
     /// Evaluates a circuit, or a function by name, on both parties' inputs
@@ -106,6 +109,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
         Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
         Command::Vole(args) => vole::run(*args, context),
+        Command::Triples(args) => triples::run(*args, context),
         Command::Nisc(args) => nisc::run(args, context),
         Command::Eval(args) => eval::run(args, context),
         Command::Circuit(args) => circuit::run(args, context),

@@ -30,4 +30,5 @@ mod serve;
 mod sources;
 mod tables;
 mod tags;
+mod triples;
 mod waiting;
