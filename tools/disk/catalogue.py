@@ -294,6 +294,15 @@ def nisc():
         operation = Operation(f"nisc {name}", words, outputs, None, prepare(before), None)
         operation.whole = lambda case, out, operation=operation: is_like(case, operation, out)
         yield operation
+    asked = ["nisc", "eval", "ask", "add8", "--input", "1", "--key", "asked.key", "--out", "asked"]
+    replied = ["nisc", "eval", "reply", "add8", "--input", "2", "--question", "asked", "--out", "replied"]
+    for name, words, outputs, before in [
+        ("ask", asked, ["asked.key", "asked"], lambda case: None),
+        ("reply", replied, ["replied"], lambda case: case.good(asked)),
+    ]:
+        operation = Operation(f"nisc eval {name}", words, outputs, None, before, None)
+        operation.whole = lambda case, out, operation=operation: is_like(case, operation, out)
+        yield operation
 
 
 def is_like(case, operation, name):

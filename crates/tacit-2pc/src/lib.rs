@@ -6,12 +6,14 @@
 //! - [`authenticated`]: authenticated garbling, secure against malicious parties with few bytes a gate.
 //! - [`wmk17`]: WMK17, secure against malicious parties.
 //! - [`semi_honest`]: Yao's protocol, pipelined.
+//! - [`nisc`]: functions by two messages that are files.
 #![forbid(unsafe_code)]
 
 pub mod authenticated;
 pub mod circuit;
 mod error;
 pub mod garble;
+pub mod nisc;
 mod once;
 #[cfg(test)]
 mod pace;

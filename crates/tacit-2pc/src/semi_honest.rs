@@ -44,7 +44,7 @@ pub const ROWS_AT_ONCE: usize = 16;
 const LABELS_HELD: usize = 1 << 20;
 
 /// Ciphertext blocks of a piece: enough to fill a message, few enough to stay in the nearest caches.
-const PIECE_BLOCKS: usize = 1 << 12;
+pub(crate) const PIECE_BLOCKS: usize = 1 << 12;
 
 fn usage<T>(what: &'static str) -> Result<T> {
     Err(Error::Usage { protocol: PROTOCOL, what })
@@ -53,6 +53,17 @@ fn usage<T>(what: &'static str) -> Result<T> {
 /// One party's input bits of every row, row after row. Errors unless each row has that party's inputs in
 /// their widths.
 fn flatten(shape: &Shape, owners: &[Owner], owner: Owner, rows: &[Vec<BitVec>]) -> Result<BitVec> {
+    flatten_for(PROTOCOL, shape, owners, owner, rows)
+}
+
+/// As [`flatten`], for a protocol of this name.
+pub(crate) fn flatten_for(
+    protocol: &'static str,
+    shape: &Shape,
+    owners: &[Owner],
+    owner: Owner,
+    rows: &[Vec<BitVec>],
+) -> Result<BitVec> {
     let widths: Vec<usize> = shape
         .inputs
         .iter()
@@ -65,7 +76,8 @@ fn flatten(shape: &Shape, owners: &[Owner], owner: Owner, rows: &[Vec<BitVec>]) 
     let mut at = 0;
     for row in rows {
         if row.len() != widths.len() || row.iter().zip(&widths).any(|(input, &w)| input.len() != w) {
-            return usage("a row has other inputs than the function takes from this party");
+            let what = "a row has other inputs than the function takes from this party";
+            return Err(Error::Usage { protocol, what });
         }
         for bit in row.iter().flat_map(BitVec::iter) {
             flat.set(at, bit);
@@ -355,7 +367,13 @@ fn evaluator_labels(
 }
 
 /// Gives each slot its labels of `lanes` rows; `labels` holds them row after row.
-fn set_rows(slots: &[u32], labels: &[Block], first: usize, lanes: usize, mut set: impl FnMut(u32, &[Block])) {
+pub(crate) fn set_rows(
+    slots: &[u32],
+    labels: &[Block],
+    first: usize,
+    lanes: usize,
+    mut set: impl FnMut(u32, &[Block]),
+) {
     let mut column = [Block::ZERO; ROWS_AT_ONCE];
     for (i, &slot) in slots.iter().enumerate() {
         for (row, label) in column[..lanes].iter_mut().enumerate() {
@@ -516,7 +534,7 @@ fn finish_evaluator(
 }
 
 /// The outputs of `lanes` rows from bits that stand output by output, row by row within.
-fn rows_of(shape: &Shape, bits: &BitVec, lanes: usize) -> Vec<Vec<BitVec>> {
+pub(crate) fn rows_of(shape: &Shape, bits: &BitVec, lanes: usize) -> Vec<Vec<BitVec>> {
     let outputs = bits.len() / lanes;
     (0..lanes).map(|row| split(shape, (0..outputs).map(|i| bits.get(i * lanes + row)))).collect()
 }

@@ -2,6 +2,9 @@
 
 use crate::{Target, first};
 use std::sync::OnceLock;
+use tacit_2pc::Prepared;
+use tacit_2pc::circuit::named;
+use tacit_2pc::nisc::{Exchange, Function, evaluate_once};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Identity;
 use tacit_ot::Security;
@@ -12,6 +15,7 @@ use tacit_ot::silent::{dealer, signed};
 pub(crate) const TRANSFERS_TARGETS: &[Target] = &[
     Target { name: "nisc-key", run: keys, longest: 512, words: &[] },
     Target { name: "nisc-message", run: messages, longest: 128, words: &[] },
+    Target { name: "nisc-function", run: functions, longest: 128, words: &[] },
     Target { name: "nisc-signed", run: author, longest: 512, words: &[] },
     Target { name: "seed", run: seed, longest: 1 << 15, words: &[b"tacitdeal", b"tacitused"] },
 ];
@@ -124,6 +128,63 @@ fn messages(bytes: &[u8]) {
     }
 }
 
+/// A question on a function, a key's file and a reply of honest parties.
+struct Functions {
+    circuit: Prepared,
+    secret: Vec<u8>,
+    question: Vec<u8>,
+    reply: Vec<u8>,
+    outputs: Vec<Vec<BitVec>>,
+}
+
+impl Functions {
+    fn new() -> Self {
+        let prg = &mut Prg::from_seed(Block::new(9));
+        let function = named::find("add4").expect("a function");
+        let circuit = Prepared::from_function(&function).expect("a circuit");
+        let input = vec![vec![BitVec::random(4, prg)]; 2];
+        let exchange = Exchange::new(Function::Circuit(&circuit), input.len()).expect("rows");
+        let (secret, question) = exchange.ask(&input, None, prg).expect("a question");
+        let reply = exchange.reply(&question, &NOBODY, &input, prg).expect("a reply");
+        let outputs = evaluate_once(Function::Circuit(&circuit), &secret, &reply).expect("a result");
+        Functions { secret: secret.to_vec(), question, reply, outputs, circuit }
+    }
+}
+
+/// Files of a function, one of them changed as the bytes say; the first byte says which, and whether the digest at
+/// its end is that of a forger.
+fn functions(bytes: &[u8]) {
+    static HONEST: OnceLock<Functions> = OnceLock::new();
+    let ((to, changes), honest) = (first(bytes), HONEST.get_or_init(Functions::new));
+    let whole = [&honest.question, &honest.reply, &honest.secret][usize::from(to % 3)];
+    let mut message = changed(whole, changes);
+    if let (true, Some(body)) = (to & 0x80 != 0, message.len().checked_sub(32)) {
+        let mut digest = blake3::Hasher::new_derive_key("tacit nisc function file v1");
+        digest.update(&message[..body]);
+        message.truncate(body);
+        message.extend_from_slice(digest.finalize().as_bytes());
+    }
+    let function = Function::Circuit(&honest.circuit);
+    let _ = Exchange::rows_asked(&message);
+    let result = match to % 3 {
+        0 => {
+            let exchange = Exchange::new(function, 2).expect("rows");
+            let input = vec![vec![BitVec::zeros(4)]; 2];
+            let reply = exchange.reply(&message, &NOBODY, &input, &mut Prg::from_seed(Block::new(8)));
+            let Ok(reply) = reply else { return };
+            let opened = evaluate_once(function, &honest.secret, &reply);
+            assert!(opened.is_err() || &message == whole, "a reply to a changed question opens");
+            return;
+        }
+        1 => evaluate_once(function, &honest.secret, &message),
+        _ => evaluate_once(function, &message, &honest.reply),
+    };
+    match result {
+        Ok(outputs) => assert!(outputs == honest.outputs, "a changed file gives another result"),
+        Err(_) => assert!(&message != whole, "an honest file is refused"),
+    }
+}
+
 fn somebody() -> Identity {
     Identity::of_secret("tacit 1 fuzzing", &[7; 32]).expect("a seed is a key")
 }
@@ -162,6 +223,10 @@ pub(crate) fn whole() -> Vec<(&'static str, Vec<u8>)> {
     for to in 0..4 {
         out.push(("nisc-message", vec![to]));
         out.push(("nisc-message", [&[to, 0, 1][..], &[0; 64], &[100, 0, 0, 1]].concat()));
+    }
+    for to in [0, 1, 2, 0x80, 0x81, 0x82] {
+        out.push(("nisc-function", vec![to]));
+        out.push(("nisc-function", [&[to, 0, 0][..], &[0; 64], &[100, 0, 0, 1]].concat()));
     }
     out.push(("nisc-signed", signed::sign(b"a message", &somebody()).expect("a key signs")));
     let params = dealer::Params { code: Code::Linear, count: COUNT };

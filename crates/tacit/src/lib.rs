@@ -139,8 +139,8 @@ pub mod psi {
 /// Circuits, and how two parties evaluate them.
 pub mod two_pc {
     pub use tacit_2pc::{
-        Error, OutputTo, Owner, Prepared, Result, StateError, authenticated, circuit, garble, semi_honest,
-        wmk17,
+        Error, OutputTo, Owner, Prepared, Result, StateError, authenticated, circuit, garble, nisc,
+        semi_honest, wmk17,
     };
 }
 

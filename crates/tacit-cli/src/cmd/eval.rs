@@ -1,8 +1,8 @@
 //! `tacit eval`: a circuit, or a function by name, on both parties' inputs.
 
-mod batch;
+pub(super) mod batch;
 mod dry_run;
-mod form;
+pub(super) mod form;
 mod halves;
 mod long;
 mod pool;
@@ -87,7 +87,7 @@ pub(super) enum FormatArg {
 
 impl FormatArg {
     /// The function's fields as they are to be read and written.
-    fn fields(self, fields: &[Field]) -> Vec<Field> {
+    pub(super) fn fields(self, fields: &[Field]) -> Vec<Field> {
         match self {
             FormatArg::Signed => fields.iter().map(|field| field.in_twos_complement()).collect(),
             FormatArg::Hex | FormatArg::Decimal => fields.to_vec(),
@@ -199,6 +199,14 @@ pub(crate) struct Args {
     peer: PeerArgs,
 }
 
+impl Args {
+    /// What is said of our table.
+    fn given(&self) -> batch::Given<'_> {
+        let Args { input, columns, null, table, .. } = self;
+        batch::Given { input, columns, null, written: table }
+    }
+}
+
 pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     if let Some(Command::Pool(command)) = args.command.take() {
         return pool::run(command, context);
@@ -276,7 +284,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         Some(program) => Inputs::Literals(program, role),
         None => Inputs::Numbers(&fields),
     };
-    let table = args.batch.then(|| batch::Table::read(&args, inputs)).transpose()?;
+    let table = args.batch.then(|| batch::Table::read(args.given(), inputs)).transpose()?;
     let rows = match &table {
         Some(table) => table.rows(),
         None => &[single(inputs, &args.input)?][..],
@@ -455,7 +463,7 @@ fn report(
 }
 
 /// Our one row of inputs.
-fn single(inputs: Inputs<'_>, given: &[String]) -> Result<Vec<BitVec>> {
+pub(super) fn single(inputs: Inputs<'_>, given: &[String]) -> Result<Vec<BitVec>> {
     let text = Zeroizing::new(match given {
         [] => String::new(),
         [_, _, ..] => return Err(Error::Usage("several --input are one table, which --batch reads".into())),

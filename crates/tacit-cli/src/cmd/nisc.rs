@@ -1,4 +1,6 @@
-//! `tacit nisc`: oblivious transfers whose messages are files.
+//! `tacit nisc`: oblivious transfers and functions whose messages are files.
+
+mod eval;
 
 use crate::cli::Context;
 use crate::cli::messages::{CodeArg, read_from, write_all};
@@ -16,6 +18,7 @@ use tacit::data::npz::{self, Array, Element, Writer};
 use tacit::job::nisc::{self, Job, Params, Parties};
 use tacit::net::succession::memory_of;
 use tacit::net::{Identity, PublicKey, PublicKeys};
+use tacit::two_pc::nisc::is_secret;
 use tacit::{Error, Result};
 use tacit_ot::silent::nisc::{Kind, ReceiverKey, SenderKey};
 use tacit_ot::silent::signed::{self, Whose};
@@ -146,8 +149,10 @@ fn is_kind(path: &Path, bytes: &[u8], wanted: Kind) -> Result<()> {
         let [receiver, sender] = [ReceiverKey::LEN, SenderKey::LEN].map(|len| bytes.get(..len));
         receiver.is_some_and(|key| ReceiverKey::from_bytes(key, b"").is_ok())
             || sender.is_some_and(|key| SenderKey::from_bytes(key).is_ok())
+            || is_secret(bytes)
     };
-    let (is_own, shown) = (matches!(wanted, Kind::ReceiverKey | Kind::SenderKey), is_key(message));
+    let is_own = matches!(wanted, Kind::ReceiverKey | Kind::SenderKey | Kind::FunctionKey);
+    let shown = is_key(message);
     let warning = if shown && !is_own { ", and pass the secret key on to nobody" } else { "" };
     let fault = format!("{}: {found}; give {wanted}{warning}", name(path));
     Err(if shown || is_own { Error::Input(fault) } else { Error::Peer(fault) })
@@ -170,7 +175,8 @@ fn signed_alike(path: &Path, read: Signed, of: &Signed) -> Result<Zeroizing<Vec<
     Ok(read.message)
 }
 
-/// Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
+/// Oblivious transfers, and functions of both sides' inputs, whose messages are files: no connection, any number
+/// of senders to one receiver.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
@@ -180,6 +186,8 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Step {
+    /// A function of the receiver's input and of each sender's, by one message each way
+    Eval(eval::Args),
     /// The receiver's key pair
     Keygen {
         /// How many OTs every sender shall make, at most 2^24
@@ -293,6 +301,7 @@ enum Step {
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (object, text) = match args.step {
+        Step::Eval(args) => return eval::run(args, context),
         Step::Keygen { count, code, security, out, author } => {
             let params = Params { code: code.into(), security: security.into(), count };
             keygen(Job { params }, &out, &author.load()?)?

@@ -322,6 +322,28 @@ fn pools_of_prepared_gates_have_the_layout_of_the_page() {
 }
 
 #[test]
+fn files_of_functions_have_the_layout_of_the_page() {
+    let bench = Bench::new();
+    let run = |words: &[&str]| json(&bench.run(&[&["--json", "nisc", "eval"], words].concat()));
+    let asked = run(&["ask", "add8", "--input", "1", "--key", "k", "--out", "q"]);
+    fields("tacit nisc eval", &asked, &["step", "function", "rows", "out", "reply_bytes"]);
+    let replied = run(&["reply", "add8", "--input", "2", "--question", "q", "--out", "r"]);
+    fields("tacit nisc eval", &replied, &["step", "function", "rows", "out"]);
+    let opened = run(&["open", "add8", "--key", "k", "--reply", "r"]);
+    let outputs = ["outputs", "decimals", "output_names"];
+    fields("tacit nisc eval", &opened, &[&["step", "function", "rows"][..], &outputs].concat());
+    for (name, kind) in [("q", 8), ("r", 9), ("k", 10)] {
+        let file = bytes(&bench, name);
+        assert_eq!((&file[..9], &file[9..11], number(&file[43..51])), (&b"tacitnisc"[..], &[6, kind][..], 1));
+        let (rest, digest) = file.split_last_chunk::<32>().unwrap();
+        let mut hasher = blake3::Hasher::new_derive_key("tacit nisc function file v1");
+        assert_eq!(hasher.update(rest).finalize().as_bytes(), digest);
+    }
+    assert_eq!(asked["reply_bytes"], Value::from(bytes(&bench, "r").len()));
+    assert_eq!(mode(&bench, "k"), 0o600);
+}
+
+#[test]
 fn every_paragraph_on_results_is_tried() {
     let section = PAGE.split("## JSON results").nth(1).unwrap();
     let commands: BTreeSet<&str> = section
@@ -337,6 +359,7 @@ fn every_paragraph_on_results_is_tried() {
         "ot deal",
         "ot pool info",
         "nisc",
+        "nisc eval",
         "eval",
         "eval pool info",
         "fingerprint",

@@ -17,6 +17,7 @@ mod long;
 mod manual;
 mod messy;
 mod nisc;
+mod nisc_eval;
 mod ot;
 mod outputs;
 mod plan;

@@ -1,9 +1,13 @@
 //! Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
 //!
 //! A step is a function from messages and keys to messages. What is kept on the disk, and marked there before
-//! a message leaves, is the caller's: see [`tacit_store::nisc`].
+//! a message leaves, is the caller's: see [`tacit_store::nisc`]. Functions of both sides' inputs by such messages
+//! are [`tacit_2pc::nisc`], with [`Strings`] for those that need no circuit.
 
 use crate::Result;
+use tacit_2pc::circuit::value::Field;
+use tacit_2pc::nisc::{Exchange, Function};
+use tacit_2pc::semi_honest::ROWS_AT_ONCE;
 use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::PublicKey;
@@ -92,6 +96,55 @@ pub fn reply(key: SenderKey, public: &[u8], question: &[u8], messages: &[[Block;
 /// The messages that the receiver chose. Errors: `Usage` where the question asks for other choices.
 pub fn open(asked: &Asked, choices: &BitVec, reply: &[u8]) -> Result<Zeroizing<Vec<Block>>> {
     Ok(Zeroizing::new(nisc::open(asked, choices, reply)?))
+}
+
+/// A function of two strings of bits that is transferred bit by bit, without a circuit.
+pub struct Strings {
+    /// What is computed.
+    pub function: Function<'static>,
+    /// Either side's input.
+    pub input: [Field; 1],
+    /// The result.
+    pub output: [Field; 1],
+}
+
+impl Strings {
+    /// The longest strings.
+    pub const LARGEST: u32 = 1 << 20;
+
+    /// The function called `and` or `inner-product`, with the number of bits behind the name (`and128`), 32 unless
+    /// it is given. `None` for another name or size.
+    pub fn find(name: &str) -> Option<Strings> {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let bits = match &name[stem.len()..] {
+            "" => 32,
+            size => size.parse().ok().filter(|bits| (1..=Self::LARGEST).contains(bits))?,
+        };
+        let field = Field::number;
+        let (function, output) = match stem {
+            "and" => (Function::And(bits), field("common bits", bits)),
+            "inner-product" => (Function::InnerProduct(bits), field("inner product", 1)),
+            _ => return None,
+        };
+        Some(Strings { function, input: [field("bits", bits)], output: [output] })
+    }
+}
+
+/// Bytes that a side of a function's exchange holds, at most.
+pub fn function_memory(function: Function<'_>, exchange: &Exchange<'_>) -> u64 {
+    let circuit = match function {
+        Function::Circuit(circuit) => {
+            let (shape, gates) = (circuit.circuit().shape(), circuit.circuit().stats().gates);
+            let bits = (shape.input_bits() + shape.output_bits()) as u64;
+            let rows = exchange.rows().min(ROWS_AT_ONCE) as u64;
+            super::eval::memory(crate::Security::SemiHonest, gates, bits, rows)
+        }
+        Function::And(_) | Function::InnerProduct(_) => 0,
+    };
+    let transfers = Job { params: exchange.params() }.memory();
+    let [question, reply] = exchange.message_bytes();
+    // A reply is put together of parts that are as long.
+    [circuit, question, reply.saturating_mul(3)].into_iter().fold(transfers, u64::saturating_add)
 }
 
 #[cfg(test)]

@@ -1,14 +1,24 @@
 //! One evaluation for each row of a table.
 
-use super::{Args, Form as Outputs};
-use crate::cli::keys::all;
+use super::Form as Outputs;
+use crate::cli::keys::{Columns as CommandColumns, all};
 use crate::cli::output::{self, Output};
+use crate::cli::table::Written;
 use std::path::{Path, PathBuf};
 use tacit::crypto::BitVec;
 use tacit::data::values::{Column, Form, Read, Table as Source, Wanted};
 use tacit::job::eval::Rows;
 use tacit::job::eval::layout::{Inputs, Layout, Share, called};
 use tacit::{Error, Result};
+
+/// What the command line says of our table.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub input: &'a [String],
+    pub columns: &'a [CommandColumns<String>],
+    pub null: &'a [CommandColumns<String>],
+    pub written: &'a Written,
+}
 
 /// Our table: each row's inputs, and what is needed to write the rows again.
 pub(crate) struct Table {
@@ -19,15 +29,15 @@ pub(crate) struct Table {
 
 impl Table {
     /// Reads the inputs. Errors name the line or the row and the column, and never show a value.
-    pub(crate) fn read(args: &Args, inputs: Inputs<'_>) -> Result<Self> {
-        if args.input.is_empty() {
+    pub(crate) fn read(given: Given<'_>, inputs: Inputs<'_>) -> Result<Self> {
+        if given.input.is_empty() {
             return Err(Error::Usage("--batch reads its rows from a table: give --input FILE".into()));
         }
-        let path = |given: &String| PathBuf::from(given.strip_prefix('@').unwrap_or(given));
-        let paths: Vec<PathBuf> = args.input.iter().map(path).collect();
-        let source = Source::open_all(&paths, args.table.options())?;
-        let source = source.with_nulls(&all(&args.null));
-        let (wanted, names, shares) = columns(args, inputs, &source)?;
+        let path = |text: &String| PathBuf::from(text.strip_prefix('@').unwrap_or(text));
+        let paths: Vec<PathBuf> = given.input.iter().map(path).collect();
+        let source = Source::open_all(&paths, given.written.options())?;
+        let source = source.with_nulls(&all(given.null));
+        let (wanted, names, shares) = columns(given.columns, inputs, &source)?;
         let places: Vec<usize> = wanted.iter().map(|column| column.at).collect();
         let layout = match shares {
             Some(shares) => Layout::of(inputs, &places, &names, shares),
@@ -77,9 +87,9 @@ impl Table {
 /// where that follows from the names.
 type Columns = (Vec<Wanted>, Vec<String>, Option<Vec<Share>>);
 
-fn columns(args: &Args, inputs: Inputs<'_>, source: &Source) -> Result<Columns> {
-    if !args.columns.is_empty() {
-        let columns: Vec<Column> = all(&args.columns).iter().map(|text| Column::parse(text)).collect();
+fn columns(given: &[CommandColumns<String>], inputs: Inputs<'_>, source: &Source) -> Result<Columns> {
+    if !given.is_empty() {
+        let columns: Vec<Column> = all(given).iter().map(|text| Column::parse(text)).collect();
         let wanted = source.find(&columns)?;
         return Ok((wanted, columns.into_iter().map(|column| column.name).collect(), None));
     }

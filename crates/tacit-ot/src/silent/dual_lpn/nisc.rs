@@ -41,10 +41,12 @@
 mod intact;
 mod kind;
 mod outputs;
+mod reply;
 mod two_round;
 
 pub use kind::Kind;
 pub use outputs::{ReceiverOutput, SenderOutput};
+pub use reply::{Asked, Chosen, Width, long_reply_len, open};
 pub use two_round::TwoRound;
 
 use super::params::{Code, LARGEST_RUN};
@@ -55,8 +57,8 @@ use crate::silent::tree::shape::Shape;
 use crate::spent::Spent;
 use crate::{Error, Result, Security};
 use intact::{DIGEST, RECEIVER_DAMAGED, SENDER_DAMAGED, receiver_digest, sender_digest};
+use reply::{question_bits, reply_id, reply_start};
 use std::sync::{Arc, OnceLock};
-use subtle::ConstantTimeEq;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::group::{POINT_BYTES as POINT, Points, Scalars};
 use tacit_crypto::hash::Mitccrh;
@@ -80,7 +82,7 @@ const PARTY: usize = 1 + 32;
 /// Bytes of a reply's MAC.
 const MAC: usize = 32;
 /// Bytes of a message that say which version and what it is.
-const BEGIN: usize = MAGIC.len() + 2;
+pub const BEGIN: usize = MAGIC.len() + 2;
 const HEADER: usize = BEGIN + 2 + 8 + ID;
 /// Bytes at a header's end that say to what the message belongs; of a receiver's key, its digest.
 const ID: usize = 32;
@@ -117,6 +119,13 @@ impl Params {
     pub fn message_bytes(&self) -> [u64; 4] {
         let question = HEADER + self.count.div_ceil(8);
         [self.public_key_len(), self.answer_len(), question, self.reply_len()].map(|bytes| bytes as u64)
+    }
+
+    /// What the receiver chose, by its public key or the first bytes of it.
+    ///
+    /// Errors: `Malformed` for what is no public key of this version.
+    pub fn of(public_key: &[u8]) -> Result<Self> {
+        Header::read(public_key, Kind::PublicKey).map(|(header, _)| header.params)
     }
 
     fn public_key_len(self) -> usize {
@@ -256,6 +265,22 @@ impl Header {
     }
 }
 
+/// How a message of `kind` begins that others than this module write.
+pub fn beginning(kind: Kind) -> [u8; BEGIN] {
+    let mut out = [0; BEGIN];
+    out[..MAGIC.len()].copy_from_slice(&MAGIC);
+    out[MAGIC.len()..].copy_from_slice(&[VERSION, kind as u8]);
+    out
+}
+
+/// What follows the [`beginning`] of a message of `kind`.
+///
+/// Errors: `Malformed` for a message of another kind or version.
+pub fn after_beginning(message: &[u8], kind: Kind) -> Result<&[u8]> {
+    let (begin, rest) = message.split_at_checked(BEGIN).ok_or(malformed("the message is cut short"))?;
+    Header::begins(begin, kind).map(|()| rest)
+}
+
 /// All that follows from a public key and the context in which it is used.
 struct Public {
     params: Params,
@@ -337,15 +362,6 @@ fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
     let mut session = [0; 32];
     transcript.challenge_bytes("session", &mut session);
     Run::new(mrr21::NAME, SessionId(session), Party::First, 0, len)
-}
-
-/// The start of the hash that makes a reply's pads, apart from that of the random messages.
-fn reply_start(start: Block, reply_id: &[u8; 32]) -> Block {
-    let mut hasher = blake3::Hasher::new_derive_key("tacit silent nisc reply pads v6");
-    hasher.update(Block::as_bytes(&[start])).update(reply_id);
-    let mut bytes = [0; size_of::<Block>()];
-    hasher.finalize_xof().fill(&mut bytes);
-    Block::from_bytes(bytes)
 }
 
 /// What a receiver makes of an answer: its id with the key of the reply's MAC, the choices, the random ones or those
@@ -636,7 +652,7 @@ impl ReceiverKey {
 
 /// The sender's secret key: a seed, and to which answer it belongs.
 ///
-/// It serves once: for random transfers ([`expand`](Self::expand)) or for one [`reply`](Self::reply). A key that
+/// It serves once: for random transfers ([`expand`](Self::expand)) or for one [`reply`](SenderKey::reply). A key that
 /// lies in a file is used through `SenderFile` of `tacit-store`, which holds every later process to it too.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SenderKey {
@@ -726,37 +742,6 @@ impl SenderKey {
         Ok(SenderOutput { messages })
     }
 
-    /// S.Msg: the reply to a question: the sender's messages under its pads, swapped as the question says.
-    /// `public_key` and `context` are those that were answered.
-    ///
-    /// The key is consumed: pads serve once. Errors: `Malformed` for a question to another key, `Usage` for a
-    /// wrong number of messages.
-    pub fn reply(
-        self,
-        public_key: &[u8],
-        context: &[u8],
-        question: &[u8],
-        messages: &[[Block; 2]],
-    ) -> Result<Vec<u8>> {
-        let params = self.params;
-        if messages.len() != params.count {
-            return Err(Error::Usage { protocol: NAME, what: "one pair of messages an OT" });
-        }
-        let public = self.public(public_key, context)?;
-        let swaps = question_bits(question, params, &self.public_id)?;
-        let id = reply_id(&self.answer_id, question);
-        let (mac_key, pads) = self.pads(&public, reply_start(self.start, &id));
-        let (mac_key, pads) = (Zeroizing::new(mac_key), Zeroizing::new(pads));
-        let mut out = Header { kind: Kind::Reply, params, id }.write();
-        for ((i, pads), pair) in pads.iter().enumerate().zip(messages) {
-            let swap = (pads[0] ^ pads[1]) & Block::mask(swaps.get(i));
-            out.extend_from_slice(Block::as_bytes(&[pads[0] ^ swap ^ pair[0], pads[1] ^ swap ^ pair[1]]));
-        }
-        let mac = blake3::keyed_hash(&mac_key, &out);
-        out.extend_from_slice(mac.as_bytes());
-        Ok(out)
-    }
-
     /// An error where the key answered something else.
     pub fn check_public(&self, public_key: &[u8], context: &[u8]) -> Result<()> {
         self.public(public_key, context).map(|_| ())
@@ -815,78 +800,6 @@ impl SenderKey {
         let (params, public_id) = (header.params, header.id);
         Ok(SenderKey { params, seed, public_id, answer_id: *answer_id, start })
     }
-}
-
-/// What opens one sender's reply to the one question.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct Asked {
-    #[zeroize(skip)]
-    params: Params,
-    reply_id: [u8; 32],
-    mac_key: [u8; 32],
-    choices: BitVec,
-    pads: Vec<Block>,
-}
-
-impl Asked {
-    /// The choices that the question asks for.
-    pub fn choices(&self) -> &BitVec {
-        &self.choices
-    }
-}
-
-/// What a question of the key called `id` says, one bit an OT.
-fn question_bits(question: &[u8], params: Params, id: &[u8; 32]) -> Result<BitVec> {
-    let bits = Header::read_for(question, Kind::Question, params, id)?;
-    if bits.len() != params.count.div_ceil(8) {
-        return Err(malformed("the question's length is not that of its parameters"));
-    }
-    let past = params.count % 8;
-    if past > 0 && bits.last().is_some_and(|last| last >> past != 0) {
-        return Err(malformed("the question has bits past its last one"));
-    }
-    Ok(BitVec::from_bytes(bits, params.count))
-}
-
-/// Binds a reply to the answer and to the question.
-fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
-    let mut transcript = Transcript::new("tacit silent nisc reply v6");
-    transcript.append("answer", answer);
-    transcript.append("question", question);
-    let mut id = [0; 32];
-    transcript.challenge_bytes("id", &mut id);
-    id
-}
-
-/// R.Dec: opens a sender's reply to the question, which asked for `inputs`.
-///
-/// Errors: `Malformed` for a reply of another sender, to another question, of a wrong length, or changed since
-/// its sender wrote it; `Usage` where the question asks for something else.
-pub fn open(asked: &Asked, inputs: &BitVec, reply: &[u8]) -> Result<Vec<Block>> {
-    let params = asked.params;
-    if inputs.len() != params.count {
-        return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
-    }
-    if !bool::from(asked.choices.as_bytes().ct_eq(inputs.as_bytes())) {
-        return Err(Error::Usage { protocol: NAME, what: "the question asks for other choices" });
-    }
-    let body = Header::read_for(reply, Kind::Reply, params, &asked.reply_id)?;
-    if reply.len() != params.reply_len() {
-        return Err(malformed("the reply's length is not that of its parameters"));
-    }
-    let (signed, mac) = reply.split_at(reply.len() - MAC);
-    // proof: nisc 2.5
-    if !bool::from(blake3::keyed_hash(&asked.mac_key, signed).as_bytes().ct_eq(mac)) {
-        return Err(malformed(
-            "the reply is not as its sender wrote it, or another sender's; have it sent again",
-        ));
-    }
-    let mut body = Blocks(&body[..body.len() - MAC]);
-    let opened = asked.pads.iter().zip(inputs.iter()).map(|(pad, input)| {
-        let (zero, one) = (body.next(), body.next());
-        zero ^ ((zero ^ one) & Block::mask(input)) ^ *pad
-    });
-    Ok(opened.collect())
 }
 
 #[cfg(test)]

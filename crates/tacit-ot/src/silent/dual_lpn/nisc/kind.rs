@@ -18,11 +18,29 @@ pub enum Kind {
     Question = 5,
     /// A sender's reply to a question.
     Reply = 6,
+    /// A sender's reply to a question, of messages of another length than a block.
+    LongReply = 7,
+    /// The receiver's public key and question in one, for its input of a function.
+    FunctionQuestion = 8,
+    /// A sender's answer, reply and garbled function in one.
+    FunctionReply = 9,
+    /// What the receiver keeps of a question on a function.
+    FunctionKey = 10,
 }
 
 impl Kind {
-    const ALL: [Kind; 6] =
-        [Kind::PublicKey, Kind::ReceiverKey, Kind::Answer, Kind::SenderKey, Kind::Question, Kind::Reply];
+    const ALL: [Kind; 10] = [
+        Kind::PublicKey,
+        Kind::ReceiverKey,
+        Kind::Answer,
+        Kind::SenderKey,
+        Kind::Question,
+        Kind::Reply,
+        Kind::LongReply,
+        Kind::FunctionQuestion,
+        Kind::FunctionReply,
+        Kind::FunctionKey,
+    ];
 
     /// What `message`, without a signature in front, begins as, if it is one at all.
     pub fn of(message: &[u8]) -> Option<Kind> {
@@ -44,6 +62,10 @@ impl fmt::Display for Kind {
             Kind::SenderKey => "a sender's secret key",
             Kind::Question => "a receiver's question",
             Kind::Reply => "a sender's reply",
+            Kind::LongReply => "a sender's reply of long messages",
+            Kind::FunctionQuestion => "a receiver's question of tacit nisc eval",
+            Kind::FunctionReply => "a sender's reply of tacit nisc eval",
+            Kind::FunctionKey => "a receiver's secret key of tacit nisc eval",
         })
     }
 }

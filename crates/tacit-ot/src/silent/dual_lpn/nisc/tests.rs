@@ -192,3 +192,61 @@ fn an_answer_that_passed_is_refused_once_another_has_failed() {
         assert!(receiver.expand_out(&answers[0], None).is_err(), "the key goes on");
     }
 }
+
+/// Messages of a bit, of a byte, of a block and longer: those chosen, and what is attached, and nothing changed.
+///
+/// proof: nisc 2.5
+#[test]
+fn messages_of_any_length_are_opened_and_no_changed_bit_passes() {
+    for (count, width) in [1, 7, 8, 9, 130]
+        .into_iter()
+        .flat_map(|count| [0, 1, 15, 16, 17, 300].map(|bytes| (count, bytes)))
+        .map(|(count, bytes)| (count, if bytes == 0 { Width::Bit } else { Width::Bytes(bytes) }))
+    {
+        let params = Params { code: Code::Linear, security: Security::Malicious, count };
+        let (receiver, public) = ReceiverKey::generate(params, b"", None, &mut prg(1)).unwrap();
+        let nobody = Parties::default();
+        let (sender, answer) = SenderKey::answer(&public, b"", &nobody, &mut prg(2)).unwrap();
+        let inputs = BitVec::random(count, &mut prg(3));
+        let question = receiver.ask(&inputs).unwrap();
+        let len = width.plane(count).unwrap();
+        let plane = |seed| {
+            let mut bytes = vec![0; len];
+            prg(seed).fill_bytes(&mut bytes);
+            if width == Width::Bit {
+                return BitVec::from_bytes(&bytes, count).as_bytes().to_vec();
+            }
+            bytes
+        };
+        let messages = [plane(4), plane(5)];
+        let [zero, one] = &messages;
+        let chosen = |zero, one, width| Chosen { width, messages: [zero, one], attached: b"attached" };
+        let short = chosen(&zero[1..], one, width);
+        let twin = SenderKey::from_bytes(&sender.to_bytes()).unwrap();
+        assert!(matches!(twin.reply_long(&public, b"", &question, &short), Err(Error::Usage { .. })));
+        let reply = sender.reply_long(&public, b"", &question, &chosen(zero, one, width)).unwrap();
+        assert_eq!(Some(reply.len()), long_reply_len(params, width, 8));
+        let asked = receiver.receive(&answer, None, &question).unwrap();
+        let (opened, attached) = asked.open_long(width, &reply).unwrap();
+        assert_eq!(attached, b"attached");
+        for i in 0..count {
+            let of = &messages[usize::from(inputs.get(i))];
+            match width {
+                Width::Bit => assert_eq!(opened[i / 8] >> (i % 8) & 1, of[i / 8] >> (i % 8) & 1),
+                Width::Bytes(bytes) => {
+                    let at = i * bytes as usize..(i + 1) * bytes as usize;
+                    assert_eq!(opened[at.clone()], of[at]);
+                }
+            }
+        }
+        let other = if width == Width::Bytes(2) { Width::Bit } else { Width::Bytes(2) };
+        assert!(asked.open_long(other, &reply).is_err() && open(&asked, &inputs, &reply).is_err());
+        let step = 1 + reply.len() / 150;
+        for at in (0..reply.len()).step_by(step).chain(HEADER..HEADER + 16) {
+            let mut changed = reply.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(matches!(asked.open_long(width, &changed), Err(Error::Malformed { .. })), "byte {at}");
+            assert!(asked.open_long(width, &reply[..at]).is_err());
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! `tacit nisc eval`: a function of both sides' inputs by two messages that are files.
+
+use super::{Author, Signed, Trusted, is_kind, name, read, what};
+use crate::cli::Context;
+use crate::cli::keys::{Columns, column_list, typed_list};
+use crate::cli::messages::write_all;
+use crate::cli::output::destination;
+use crate::cli::table::Written;
+use crate::cmd::eval::FormatArg;
+use crate::cmd::eval::batch::{Given, Table};
+use crate::cmd::eval::form::Form;
+use crate::cmd::eval::program::{self, ProgramArgs};
+use crate::cmd::eval::single;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
+use tacit::crypto::{BitVec, Prg};
+use tacit::job::eval::layout::Inputs;
+use tacit::job::nisc::{Parties, Strings, function_memory};
+use tacit::lang::Program;
+use tacit::two_pc::circuit::named;
+use tacit::two_pc::circuit::value::{Field, Format};
+use tacit::two_pc::nisc::{Exchange, Function, QuestionFile};
+use tacit::two_pc::{Owner, Prepared};
+use tacit::{Error, Result, two_pc};
+use tacit_ot::silent::nisc::Kind;
+
+const AFTER: &str = "\
+Example, Bob asks and Alice replies:
+  bob    tacit nisc eval ask millionaires --input 5000000 --key bob-asks.key --out question \\
+             --identity bob.key
+  alice  tacit nisc eval reply millionaires --input 4000000 --question question --out reply \\
+             --identity alice.key --peer bob.pub
+  bob    tacit nisc eval open millionaires --key bob-asks.key --reply reply --peer alice.pub
+
+Functions are those of tacit eval (tacit eval --list), circuit files and programs, of which the
+sender is the garbler and the receiver the evaluator; and, without a circuit, andN and
+inner-productN of two strings of N bits. Both sides give the same function and options.
+
+One question serves any number of senders, each with one reply. The receiver alone learns the
+results. A receiver that cheats learns no more than the function of one input for each reply.
+A sender that cheats can make the receiver compute another function, and if it hears that a reply
+was refused, it may learn a bit of the input: take replies of senders that you trust to follow the
+protocol, and tell nobody which reply failed. The first reply that fails a check wipes the key.";
+
+/// A function of the receiver's input and of each sender's, by one message each way.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    step: Step,
+}
+
+/// The function, of which both sides give the same.
+#[derive(clap::Args)]
+struct FunctionArgs {
+    /// The name of a function, a Bristol file, or a program (FILE.garble.rs), as of tacit eval; or andN,
+    /// inner-productN
+    #[arg(value_name = "CIRCUIT|NAME|PROGRAM")]
+    function: String,
+    #[command(flatten)]
+    program: ProgramArgs,
+}
+
+/// The input of one side.
+#[derive(clap::Args)]
+struct InputArgs {
+    /// Your input: values, or @FILE to read them from a file; with --batch the table
+    #[arg(long, value_name = "VALUE|@FILE", num_args = 1, allow_negative_numbers = true)]
+    input: Vec<String>,
+    /// Evaluates once for each row of a table; the tables of both sides have the same number of rows
+    #[arg(long)]
+    batch: bool,
+    /// The columns of the table that hold your inputs, in order (default: those called as a program's
+    /// parameters, else all)
+    #[arg(long, value_name = "COL", num_args = 1, value_parser = typed_list, requires = "batch")]
+    columns: Vec<Columns<String>>,
+    /// Words for nothing in the table, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    #[arg(
+        long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true,
+        requires = "batch",
+    )]
+    null: Vec<Columns<String>>,
+    #[command(flatten)]
+    table: Written,
+}
+
+#[derive(clap::Subcommand)]
+enum Step {
+    /// The receiver's question on its input, for any number of senders
+    Ask {
+        #[command(flatten)]
+        function: FunctionArgs,
+        #[command(flatten)]
+        input: InputArgs,
+        /// How inputs are read: with signed, in two's complement
+        #[arg(long, value_enum, default_value = "hex")]
+        format: FormatArg,
+        /// Where the secret key of this question goes
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// Where the question goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+    },
+    /// A sender's reply, on its own input
+    Reply {
+        #[command(flatten)]
+        function: FunctionArgs,
+        #[command(flatten)]
+        input: InputArgs,
+        /// How inputs are read: with signed, in two's complement
+        #[arg(long, value_enum, default_value = "hex")]
+        format: FormatArg,
+        /// The receiver's question
+        #[arg(long, value_name = "FILE")]
+        question: PathBuf,
+        /// Where the reply goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+        #[command(flatten)]
+        trusted: Trusted,
+    },
+    /// The receiver opens a reply, and shows the result
+    Open {
+        #[command(flatten)]
+        function: FunctionArgs,
+        /// How outputs are written
+        #[arg(long, value_enum, default_value = "hex")]
+        format: FormatArg,
+        /// The secret key of the question
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The sender's reply
+        #[arg(long, value_name = "FILE")]
+        reply: PathBuf,
+        #[command(flatten)]
+        trusted: Trusted,
+    },
+}
+
+/// The function, as it was loaded.
+enum Loaded {
+    Circuit { function: Box<named::Function>, prepared: Box<Prepared>, program: Option<Box<Program>> },
+    Strings(Strings),
+}
+
+impl FunctionArgs {
+    fn load(&self) -> Result<Loaded> {
+        if let Some(strings) = Strings::find(&self.function) {
+            self.program.refuse().map_err(|_| {
+                Error::Usage("--function, --garbler-inputs, --constant and --bits are for files".into())
+            })?;
+            return Ok(Loaded::Strings(strings));
+        }
+        let program = self.program.load(&self.function)?;
+        let function = match &program {
+            Some(program) => program::function(&self.function, program),
+            None => self.program.circuit(&self.function)?,
+        };
+        let prepared = Box::new(Prepared::from_function(&function)?);
+        Ok(Loaded::Circuit { function: Box::new(function), prepared, program: program.map(Box::new) })
+    }
+}
+
+impl Loaded {
+    fn function(&self) -> Function<'_> {
+        match self {
+            Loaded::Circuit { prepared, .. } => Function::Circuit(prepared),
+            Loaded::Strings(strings) => strings.function,
+        }
+    }
+
+    fn exchange(&self, rows: usize) -> Result<Exchange<'_>> {
+        let exchange = Exchange::new(self.function(), rows).map_err(plain)?;
+        let needed = function_memory(self.function(), &exchange);
+        crate::cmd::check_memory("this exchange", needed, "use a smaller circuit or fewer rows")?;
+        Ok(exchange)
+    }
+
+    fn fields(&self, owner: Owner) -> &[Field] {
+        match self {
+            Loaded::Circuit { function, .. } => function.fields(owner),
+            Loaded::Strings(strings) => &strings.input,
+        }
+    }
+
+    /// The rows of one side's inputs.
+    fn rows(&self, args: &InputArgs, owner: Owner, format: FormatArg) -> Result<Vec<Vec<BitVec>>> {
+        let fields = format.fields(self.fields(owner));
+        let inputs = match self {
+            Loaded::Circuit { program: Some(program), .. } => Inputs::Literals(program, owner),
+            _ => Inputs::Numbers(&fields),
+        };
+        if !args.batch {
+            if !args.table.is_usual() {
+                return Err(Error::Usage(
+                    "how a table is written is for --batch alone; add it, or leave that out".into(),
+                ));
+            }
+            return Ok(vec![single(inputs, &args.input)?]);
+        }
+        let InputArgs { input, columns, null, table, .. } = args;
+        Ok(Table::read(Given { input, columns, null, written: table }, inputs)?.rows().to_vec())
+    }
+
+    fn form(self, format: FormatArg) -> Form {
+        match self {
+            Loaded::Circuit { function, program, .. } => {
+                Form::new(&function, format, program.map(|program| *program))
+            }
+            Loaded::Strings(strings) => Form::of(&strings.output, format, None),
+        }
+    }
+}
+
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    let (object, text) = match args.step {
+        Step::Ask { function, input, format, key, out, author } => {
+            let loaded = function.load()?;
+            let rows = loaded.rows(&input, Owner::Evaluator, format)?;
+            let (exchange, author) = (loaded.exchange(rows.len())?, author.load()?);
+            let (secret, question) =
+                exchange.ask(&rows, author.name(), &mut Prg::from_os()).map_err(plain)?;
+            write_all(&[(&key, &secret)], &[(&out, &author.sign(&question)?)])?;
+            let text = format!(
+                "the question in {} goes to the senders; keep {} secret\na sender learns the function{}, and nothing \
+                 of your input; what it replies with nobody checks",
+                destination(&out),
+                name(&key),
+                if rows.len() == 1 { "" } else { ", how many rows there are" },
+            );
+            let mut object = step("ask", &function.function, rows.len());
+            object["out"] = json!(out);
+            object["reply_bytes"] = json!(exchange.message_bytes()[1]);
+            (object, text)
+        }
+        Step::Reply { function, input, format, question, out, author, trusted } => {
+            let (beside, author) = (author.beside(&question), author.load()?);
+            let asked = trusted.load(beside, author.name())?.read(&question, Kind::FunctionQuestion)?;
+            let loaded = function.load()?;
+            let rows = loaded.rows(&input, Owner::Garbler, format)?;
+            let wanted = Exchange::rows_asked(&asked.message).map_err(|e| of_message(&question, e))?;
+            if wanted != rows.len() as u64 {
+                return Err(Error::Peer(format!(
+                    "{}: asks for {}, and your input has {}; give the same number, with --batch for several",
+                    name(&question),
+                    counted(usize::try_from(wanted).unwrap_or(usize::MAX), "row"),
+                    counted(rows.len(), "row"),
+                )));
+            }
+            let exchange = loaded.exchange(rows.len())?;
+            let parties = Parties { sender: author.name(), receiver: asked.author };
+            let reply = exchange
+                .reply(&asked.message, &parties, &rows, &mut Prg::from_os())
+                .map_err(|e| of_message(&question, e))?;
+            write_all(&[], &[(&out, &author.sign(&reply)?)])?;
+            let text = format!(
+                "the reply in {} goes to the receiver, who learns the result of this function of both inputs and \
+                 nothing else of yours",
+                destination(&out)
+            );
+            let mut object = step("reply", &function.function, rows.len());
+            object["out"] = json!(out);
+            (object, text)
+        }
+        Step::Open { function, format, key, reply, trusted } => {
+            let answered = trusted.load(&key, None)?.read(&reply, Kind::FunctionReply)?;
+            let loaded = function.load()?;
+            let mut file = QuestionFile::open(&key).map_err(|e| of_key(&key, e))?;
+            loaded.exchange(file.rows().map_err(|e| of_key(&key, e))?)?;
+            file.fits(loaded.function()).map_err(|e| of_key(&key, e))?;
+            let outputs = file
+                .evaluate(loaded.function(), &answered.message, answered.author)
+                .map_err(|e| of_reply(&key, &reply, &answered, e))?;
+            let form = loaded.form(format);
+            for (flag, set) in form.flags(&outputs).filter(|(_, set)| *set > 0) {
+                let of = counted(outputs.len(), "row");
+                context.note(&format!("note: {flag} in {set} of {of}: the result there is not the true one"));
+            }
+            shown(&form, &function.function, &outputs)
+        }
+    };
+    context.result(&object, &text)
+}
+
+fn step(step: &str, function: &str, rows: usize) -> Value {
+    json!({ "name": "nisc eval", "step": step, "function": function, "rows": rows })
+}
+
+/// The outputs, a line a row.
+fn shown(form: &Form, function: &str, outputs: &[Vec<BitVec>]) -> (Value, String) {
+    let written = |format| outputs.iter().map(|row| form.written(row, format)).collect::<Vec<_>>();
+    let mut object = step("open", function, outputs.len());
+    object["outputs"] = json!(written(Format::Hex));
+    object["decimals"] = json!(written(Format::Decimal));
+    object["output_names"] = json!(form.names());
+    let lines: Vec<String> = written(form.format).iter().map(|row| row.join(" ")).collect();
+    (object, lines.join("\n"))
+}
+
+/// A fault of what was asked for, without the protocol's name.
+fn plain(fault: two_pc::Error) -> Error {
+    match fault {
+        two_pc::Error::Usage { what, .. } => Error::Usage(what.to_owned()),
+        other => other.into(),
+    }
+}
+
+/// A fault of the message in `path`, by its name.
+fn of_message(path: &Path, fault: two_pc::Error) -> Error {
+    match fault {
+        two_pc::Error::Ot(fault @ tacit_ot::Error::Malformed { .. }) => {
+            Error::Peer(format!("{}: {}", name(path), what(&fault)))
+        }
+        other => plain(other),
+    }
+}
+
+/// A fault of the key's file: first of all, that it is another file.
+fn of_key(path: &Path, fault: two_pc::Error) -> Error {
+    if let Some(other) = read(path).ok().and_then(|bytes| is_kind(path, &bytes, Kind::FunctionKey).err()) {
+        return other;
+    }
+    let what = match &fault {
+        two_pc::Error::Ot(fault) => what(fault),
+        two_pc::Error::Usage { what, .. } => (*what).to_owned(),
+        other => other.to_string(),
+    };
+    Error::Input(format!("{}: {what}", name(path)))
+}
+
+/// A fault of a sender's reply. One that fails a check has wiped the key, on the disk, before a word is said.
+fn of_reply(key: &Path, path: &Path, reply: &Signed, fault: two_pc::Error) -> Error {
+    match fault {
+        two_pc::Error::Cheated { .. } | two_pc::Error::Ot(tacit_ot::Error::Cheated { .. }) => {
+            let who = match reply.author {
+                Some(_) => "its sender cheated or runs a broken build",
+                None => "it was changed on the way, or its sender cheated or runs a broken build",
+            };
+            Error::Peer(format!(
+                "{}: fails its check ({who}); {} is wiped, as that can tell the sender bits of your input: ask anew \
+                 with tacit nisc eval ask",
+                name(path),
+                name(key)
+            ))
+        }
+        two_pc::Error::Ot(tacit_ot::Error::Malformed { .. }) => of_message(path, fault),
+        other => of_key(key, other),
+    }
+}
