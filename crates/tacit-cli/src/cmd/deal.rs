@@ -45,7 +45,7 @@ pub(super) struct DealArgs {
 /// Expands a seed.
 #[derive(clap::Args)]
 pub(super) struct ExpandArgs {
-    /// Our seed
+    /// Your seed
     #[arg(long, value_name = "FILE")]
     seed: PathBuf,
     /// Where our share goes
