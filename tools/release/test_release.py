@@ -186,7 +186,7 @@ class Chart(unittest.TestCase):
             for promise in ("readOnlyRootFilesystem: true", "runAsNonRoot: true", 'drop: ["ALL"]', "runAsUser: 65532"):
                 self.assertEqual(said.count(promise), 1, f"{promise}: {said}")
         code, said = self.rendered("serve.enabled=true")
-        self.assertTrue(code != 0 and "serve.secret" in said, said)
+        self.assertTrue(code != 0 and "serve.policy" in said, said)
         self.assertNotIn("kind: Deployment", self.rendered()[1])
 
     def test_version_and_user_are_those_of_the_image(self):
