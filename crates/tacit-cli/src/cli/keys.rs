@@ -13,18 +13,18 @@ use tacit::data::table::Source;
 
 /// What the help of a subcommand says of types.
 pub(crate) const TYPES: &str = "\
-Keys (--key COL[:TYPE]) are text unless a type says more; both sides name the same types in the same order:
+Keys (--key COL[:TYPE]) are text if no type follows; use the same types in the same order on both sides:
   text, text:nfkc                as written; in compatibility form, without invisible characters
   email, email:gmail             an address; with gmail, its dots and what is behind a plus go
-  phone:REGION, phone            a telephone number, written as in REGION (such as NL), or only as +31 ...
+  phone:REGION, phone            a telephone number as in REGION (such as NL), or as +31 ...
   date, date:DMY|MDY|YMD         2024-01-31, or in the order named
   int, uuid, name                a whole number; a UUID; a name without accents and punctuation
   decimal, decimal:comma         an exact decimal: 1.50 is 1.5; with a comma before the fraction
   postcode:COUNTRY, postcode     a postcode
-  TYPE:sha256                    our clear values are hashed (SHA-256 of the normal form) before the run
-  sha256-hex:TYPE, sha256-hex    our values are such hashes already
-Hashing protects nothing: who can guess a value can hash it. LABEL=COL:TYPE gives the column a name that
-both sides must say. The rules are published: docs/keys.md.";
+  TYPE:sha256                    your clear values are hashed (SHA-256 of their normal form)
+  sha256-hex:TYPE, sha256-hex    your values are such hashes already
+Hashing protects nothing: anyone who can guess a value can hash it. LABEL=COL:TYPE gives the column a name
+that must match on both sides. The rules are published: docs/keys.md.";
 
 /// What makes a row's key.
 #[derive(clap::Args)]

@@ -20,6 +20,7 @@ const RULES = {
   identity: "the record would name another key",
   ledger: "the charge could not be written: see the log",
   lifetime: "the tags have too few queries left, all clients together",
+  memory: "too little memory for the run at the moment",
   max_peer_keys: "the client has more keys than the job takes",
   max_queries: "more queries at once than the job takes",
   min_peer_keys: "the client has fewer keys than the job takes",
