@@ -13,6 +13,7 @@ class Peer:
         *,
         listen: str | None = None,
         connect: str | None = None,
+        via: str | None = None,
         identity: Path | None = None,
         peer: Path | None = None,
         security: str = "malicious",
@@ -43,6 +44,8 @@ class Keys:
     distinct: int
     without_key: int
     duplicates: int
+    refused: list[tuple[str, str, str, int]]
+    hints: list[str]
 
 class Rows:
     column_names: list[str]

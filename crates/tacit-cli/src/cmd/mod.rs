@@ -10,6 +10,7 @@ mod doctor;
 mod eval;
 mod fingerprint;
 mod gateway;
+mod init;
 mod invite;
 mod keygen;
 mod man;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Keygen(keygen::Args),
     /// Shows the fingerprint of a key file
     Fingerprint(fingerprint::Args),
+    /// Asks six questions and writes a configuration, or a service's policy, with comments
+    Init(init::Args),
     /// Exchanges public keys with a partner: prints a code, which you tell the partner
     Invite(invite::InviteArgs),
     /// Exchanges public keys with the partner who gave you the code
@@ -56,7 +59,7 @@ pub(crate) enum Command {
     Request(Box<request::Args>),
     /// Verifies and shows the signed records of requests
     Audit(audit::Args),
-    /// What a run would see in a file: rows, keys, and what is no key
+    /// What a file holds: its columns, or with --key what a run would see
     Check(check::Args),
     /// A file of tags of a large set: published once, queried by those who have small ones
     Tags(tags::Args),
@@ -101,6 +104,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
         Command::Request(args) => request::run(*args, context),
         Command::Audit(args) => audit::run(args, context),
         Command::Keygen(args) => keygen::run(args, context),
+        Command::Init(args) => init::run(args, context),
         Command::Invite(args) => invite::invite(args, context),
         Command::Join(args) => invite::join(args, context),
         Command::Fingerprint(args) => fingerprint::run(args, context),

@@ -9,6 +9,7 @@ mod errors;
 mod eval;
 mod eval_pool;
 mod faults;
+mod first;
 mod formats;
 mod gateway;
 mod keys;
