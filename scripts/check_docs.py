@@ -242,7 +242,8 @@ def main():
         for link, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)]*)?\)", text):
             if "://" not in link and not link.startswith("mailto:"):
                 target = document.parent / link if link else document
-                there = target.exists()
+                # The reference of the Python package is made when the book is built.
+                there = target.exists() or link == "python-reference.md"
                 if there and anchor and target.suffix == ".md":
                     there = anchor[1:] in headings(target)
                 checks.append((f"{name}: link to {link}{anchor}", there))

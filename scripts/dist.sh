@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The command as one static binary, with what it is deployed by: target/dist/tacit, and the same as an archive.
+# The command as one static binary, with what it is deployed by: target/dist/tacit, and the same as an archive; an image
+# of it, made without a daemon; the list of what it is made of (SBOM); formula and installer for this archive.
 # The binary is tried where nothing else is: a root without libraries or files.
 # DIST_PROFILE=dev builds as tests are built, in a third of the time, for a check.
 set -euo pipefail
@@ -28,4 +29,8 @@ scripts/try_static.sh "$dist/tacit/tacit"
 
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
   -C "$dist" -cf - tacit | gzip -n >"$dist/tacit-$target.tar.gz"
-(cd "$dist" && sha256sum "tacit-$target.tar.gz" >SHA256SUMS && cat SHA256SUMS)
+python3 tools/release/release.py image "$dist/tacit/tacit" "$dist/tacit-image-$target.tar"
+python3 tools/release/release.py sbom "$dist/tacit-$target.cdx.json" --target "$target"
+(cd "$dist" && sha256sum tacit-*.* >SHA256SUMS && cat SHA256SUMS)
+version=$("$dist/tacit/tacit" --version)
+python3 tools/release/release.py manifests "${version##* }" "$dist/SHA256SUMS" "$dist/manifests"

@@ -80,6 +80,7 @@ reveal = ["rows"]
 result = ["peer"]
 max_peer_keys = 1_000_000
 runs_a_day = 10
+purpose = "suppression of common customers"
 
 [jobs.overlap]
 source = "customers"
@@ -305,6 +306,17 @@ class Questions(unittest.TestCase):
         self.assertEqual(state["records"]["outcomes"], {"complete": 4})
         self.assertEqual(state["throughput"]["total"]["done"], 4)
 
+    def test_records_are_saved_as_they_are_and_jobs_say_what_for(self):
+        code, headers, body = SERVICE.get("/records.jsonl")
+        self.assertEqual((code, headers["Content-Disposition"]), (200, 'attachment; filename="records.jsonl"'))
+        self.assertEqual(body, (SERVICE.path / "state/records/records.jsonl").read_text())
+        self.assertEqual(SERVICE.get("/records.jsonl", host="evil.example")[0], 421)
+        (SERVICE.path / "saved.jsonl").write_text(body)
+        self.assertIn("4", SERVICE.tacit("audit", "verify", "saved.jsonl", "--key", "alice.pub"))
+        jobs = {one["job"]: one for one in SERVICE.state()["jobs"]}
+        self.assertEqual(jobs["suppress"]["purpose"], "suppression of common customers")
+        self.assertEqual(jobs["overlap"]["peers"], ["fabrikam", "northwind-insurance"])
+
     def test_metrics_are_those_of_the_service(self):
         code, headers, body = SERVICE.get("/metrics", port=SERVICE.metrics)
         self.assertEqual((code, headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
@@ -353,7 +365,8 @@ class Pages(unittest.TestCase):
 
     def test_it_shows_what_happened_and_breaks_none_of_its_own_rules(self):
         text = BROWSER.run("document.body.innerText")
-        for words in ("northwind-insurance", "12,000 of 16,000", "3,000 / 4,000", "max_peer_keys", "4 complete", "open"):
+        for words in ("northwind-insurance", "12,000 of 16,000", "3,000 / 4,000", "max_peer_keys", "4 complete", "open",
+                      "the client has more keys than the job takes", "suppression of common customers"):
             self.assertIn(words, text)
         self.assertIn("no-such-job-<img src=x", text)
         self.assertEqual(BROWSER.run("document.querySelectorAll('main img, main script').length"), 0)
@@ -495,7 +508,7 @@ class Pages(unittest.TestCase):
             policy.write_text(sound.replace("runs_a_day = 10", "runs_a_day = <b>", 1).replace("aggregate_runs = 12", ""))
             SERVICE.process.send_signal(signal.SIGHUP)
             until(lambda: "line " in (BROWSER.run(seen) or ""), "faults are not shown")
-            self.assertIn("stay in force", BROWSER.run(seen))
+            self.assertIn("remains active", BROWSER.run(seen))
         finally:
             policy.write_text(sound)
             SERVICE.process.send_signal(signal.SIGHUP)

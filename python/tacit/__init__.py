@@ -5,15 +5,16 @@
 2
 
 The jobs: :func:`intersect` (which rows do we share), :func:`evaluate` (a function of both sides' numbers),
-:func:`request` (an intersection with a service, by its terms), :func:`ot` and :func:`vole` (correlations for protocols
-of your own). Both sides call the same job with the same settings, one with ``listen="0.0.0.0:7700"``, the other with
+:func:`request` (an intersection with a service, by its terms), :func:`ot`, :func:`vole` and :func:`triples`
+(correlations for protocols of your own). Both sides call the same job with the same settings, one with ``listen="0.0.0.0:7700"``, the other with
 ``connect="host:7700"``; :func:`keygen` makes the keys by which they know each other. :class:`Session` keeps the settings for several jobs.
 """
 
 from __future__ import annotations
 
-from . import _tacit
+from . import _number, _tacit
 from ._jobs import (
+    Check,
     Evaluation,
     File,
     Granted,
@@ -21,7 +22,9 @@ from ._jobs import (
     KeyPair,
     Offer,
     Progress,
+    Reason,
     Session,
+    Settings,
     Transfers,
     check,
     evaluate,
@@ -31,6 +34,7 @@ from ._jobs import (
     keygen,
     ot,
     request,
+    triples,
     vole,
 )
 from ._number import (
@@ -52,18 +56,6 @@ from ._number import (
     uint,
     where,
 )
-from ._number import (
-    bool_ as bool,
-)
-from ._number import (
-    max_ as max,
-)
-from ._number import (
-    min_ as min,
-)
-from ._number import (
-    sum_ as sum,
-)
 from .errors import (
     Cheated,
     Declined,
@@ -78,9 +70,16 @@ from .errors import (
 
 __version__: str = _tacit.__version__
 
+# Called as what they are like; `from tacit import *` leaves Python's own in place.
+bool = _number.bool_
+max = _number.max_
+min = _number.min_
+sum = _number.sum_
+
 __all__ = [
     "Array",
     "Cheated",
+    "Check",
     "Declined",
     "Error",
     "Evaluation",
@@ -96,12 +95,13 @@ __all__ = [
     "OutOfRange",
     "PeerError",
     "Progress",
+    "Reason",
     "SecretBranch",
     "Session",
+    "Settings",
     "Transfers",
     "Type",
     "UsageError",
-    "bool",
     "check",
     "evaluate",
     "fingerprint",
@@ -114,12 +114,10 @@ __all__ = [
     "int_",
     "intersect",
     "keygen",
-    "max",
-    "min",
     "ot",
     "request",
     "sort",
-    "sum",
+    "triples",
     "u8",
     "u16",
     "u32",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from . import _adbc, _tacit
 from ._number import Function
@@ -16,6 +17,8 @@ from .errors import Declined, Error, OutOfRange, UsageError
 
 if TYPE_CHECKING:
     import numpy
+    import pandas  # type: ignore[import-untyped, unused-ignore]
+    import polars
     from numpy.typing import NDArray
 
 _log = logging.getLogger("tacit")
@@ -41,7 +44,7 @@ class Progress:
     bytes: int
 
 
-#: Who hears how a job goes on: a function, or ``True`` for a bar by tqdm where that is installed.
+#: Who is told of a job's progress: a function, or ``True`` for a bar by tqdm where that is installed.
 Listener: TypeAlias = Callable[[Progress], None] | bool | None
 
 
@@ -91,7 +94,7 @@ class _Told:
 
 @dataclass(frozen=True)
 class KeyPair:
-    """Where the two files of a key lie, and how the public one is recognised."""
+    """The two files of a key pair, and the public key's fingerprint."""
 
     private: str
     public: str
@@ -101,7 +104,7 @@ class KeyPair:
 def keygen(path: Path, comment: str = "") -> KeyPair:
     """Makes a key pair that names one party: `path` (private, mode 600), and beside it the ``.pub`` for the peer.
 
-    Tell the peer the fingerprint over another way than the file. Errors if a file is there already.
+    Tell the peer the fingerprint by another way than the file. Errors if a file is there already.
     """
     return KeyPair(*(str(part) for part in _tacit.keygen(path, comment)))
 
@@ -125,13 +128,20 @@ class _Passed:
     rounds: int
 
 
+def _library(name: str, wanted: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise UsageError(f"{name} is not installed here: pip install {wanted} {name}") from None
+
+
 @dataclass(frozen=True)
 class Intersection(_Passed):
     """What an intersection gave.
 
-    It is an Arrow stream itself, of our matching rows: ``polars.DataFrame(result)``,
-    ``pyarrow.table(result)``, ``duckdb.sql("from result")``, ``pandas.DataFrame.from_arrow(result)``
-    take it without a copy.
+    It is an Arrow stream itself, of your matching rows: ``polars.DataFrame(result)``, ``pyarrow.table(result)`` and
+    ``duckdb.sql("from result")`` take it without a copy. :meth:`to_pandas` and :meth:`to_polars` convert it, and
+    ``for row in result`` has a dictionary for each row, or the string if a list was intersected.
     """
 
     seconds: float
@@ -139,12 +149,12 @@ class Intersection(_Passed):
     protocol: str
     #: How many distinct keys the peer announced.
     peer_keys: int
-    #: What the peer learned of us, in words.
+    #: What the peer learned of you, in words.
     peer_learned: str
-    #: How many of our distinct keys the peer has too; ``None`` if only the peer gets a result.
+    #: How many of your distinct keys the peer has too; ``None`` if only the peer gets a result.
     matches: int | None = None
-    #: Our rows whose keys match, as an object with ``__arrow_c_stream__``; ``None`` as above. With columns of the
-    #: peer's they stand behind ours as ``peer_COL``.
+    #: Your rows whose keys match, as an object with ``__arrow_c_stream__``; ``None`` as above. With columns of the
+    #: peer's they come after yours as ``peer_COL``.
     rows: Any = field(default=None, repr=False)
     #: What a count, a sum, the largest or the smallest number came to; the sum of a mean is in `total`. ``None`` where
     #: there is none, where it is withheld, and where only the peer gets it.
@@ -155,9 +165,9 @@ class Intersection(_Passed):
     total: int | None = None
     #: How many rows a mean is of.
     counted: int | None = None
-    #: With ``rest=True`` our other rows, as an Arrow stream: those whose key the peer does not have, and those without.
+    #: With ``rest=True`` your other rows, as an Arrow stream: those whose key the peer does not have, and those without.
     rest: Any = field(default=None, repr=False)
-    #: With ``all_rows=True`` all of our rows, as an Arrow stream, with a column ``matched`` and the peer's columns, which
+    #: With ``all_rows=True`` all of your rows, as an Arrow stream, with a column ``matched`` and the peer's columns, which
     #: are null where a row does not match.
     all_rows: Any = field(default=None, repr=False)
     _values: bool = field(default=False, repr=False)
@@ -173,11 +183,30 @@ class Intersection(_Passed):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._stream().__arrow_c_stream__(requested_schema)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Your matching rows as a DataFrame of pandas, which needs pyarrow for it."""
+        table = _library("pyarrow", "pandas").table(self)
+        frame: pandas.DataFrame = table.to_pandas()
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Your matching rows as a DataFrame of Polars."""
+        frame: polars.DataFrame = _library("polars", "polars").DataFrame(self)
+        return frame
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._values:
+            return iter(self.to_list())
+        try:
+            return iter(self.to_polars().iter_rows(named=True))
+        except UsageError:
+            return iter(_library("pyarrow", "polars or pyarrow").table(self).to_pylist())
+
     def to_list(self) -> list[str]:
         """The matching strings, if a list of strings was intersected; a table's rows are an Arrow stream."""
         rows = self._stream()
         if not self._values:
-            raise UsageError("these are rows of a table: hand this object to your library of tables")
+            raise UsageError("these are rows of a table: use to_pandas() or to_polars()")
         values: list[str] = rows.strings()
         return values
 
@@ -205,7 +234,7 @@ class Granted(Intersection):
 
     #: The run's name, which both sides' logs and records have.
     run: str = ""
-    #: The folder of our signed records.
+    #: The folder of your signed records.
     records: str = ""
     #: Whether both sides have signed the record.
     signed_by_both: bool = False
@@ -217,7 +246,7 @@ def _literal(value: Any) -> str:
 
 
 def _text(inputs: Any) -> str:
-    """Our inputs of one evaluation of a function by name."""
+    """Your inputs of one evaluation of a function by name."""
     if isinstance(inputs, Sequence) and not isinstance(inputs, str):
         return ",".join(_literal(value) for value in inputs)
     return _literal(inputs)
@@ -309,7 +338,7 @@ class File:
     escape: str | None = None
     #: Whether the first line names the columns; else they are called ``"1"``, ``"2"``, …
     header: bool = True
-    #: Such as ``"windows-1252"`` or ``"utf-16le"``; UTF-8 unless given.
+    #: Such as ``"windows-1252"`` or ``"utf-16le"``; UTF-8 if not given.
     encoding: str | None = None
     skip_lines: int = 0
     #: Whether Parquet columns of bytes that have no type of their own hold text.
@@ -333,6 +362,17 @@ class File:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why values of a column are no keys, and in how many rows."""
+
+    column: str
+    type: str
+    #: In words, such as ``not a valid e-mail address``.
+    reason: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class Check:
     """What an intersection would see of a table."""
 
@@ -343,6 +383,10 @@ class Check:
     rows_without_key: int
     #: Rows whose key an earlier row has.
     duplicate_rows: int
+    #: Why rows have no key, the most frequent first.
+    reasons: tuple[Reason, ...] = ()
+    #: What is odd about the keys, in words: words for nothing, text that looks like another type.
+    hints: tuple[str, ...] = ()
 
 
 _PASSED = ("bytes_sent", "bytes_received", "rounds")
@@ -447,6 +491,18 @@ def _gained(raw: Mapping[str, Any], values: bool) -> dict[str, Any]:
     }
 
 
+class Settings(TypedDict, total=False):
+    """What more :class:`Session` takes, and every job does."""
+
+    security: Literal["malicious", "semi-honest"]
+    threads: int | None
+    post_quantum: bool
+    base_ot: str | None
+    timeout: float | None
+    wait: float | None
+    link: str | None
+
+
 class Session:
     """How to reach the peer, whom to accept, and how much to trust it: for several jobs.
 
@@ -454,16 +510,17 @@ class Session:
 
     Parameters
     ----------
-    listen, connect:
-        The address; one side listens (``"0.0.0.0:7700"``), the other connects (``"host:7700"``).
+    listen, connect, via:
+        How the sides meet: one listens (``"0.0.0.0:7700"``) and the other connects (``"host:7700"``), or both name the
+        same relay (``via="relay:7710"``).
     identity, peer:
-        Our private key file and the peer's public one, from :func:`keygen`. Without both there is no TLS, which is
+        Your private key file and the peer's public one, from :func:`keygen`. Without both there is no TLS, which is
         refused for addresses beyond this machine.
     security:
         ``"malicious"`` (a peer that cheats is caught) or ``"semi-honest"``.
     threads:
-        Computing threads, each with a connection of its own; 1 unless given. Both sides must say the same. An
-        intersection has one connection, and computes on all cores unless given: there it is each side's own affair.
+        Computing threads, each with a connection of its own; 1 if not given. Must match on both sides. An
+        intersection has one connection, and computes on all cores if not given: there it is each side's own affair.
     post_quantum:
         Refuses what falls to a quantum computer.
     timeout:
@@ -473,7 +530,7 @@ class Session:
     link:
         Emulates a slower link, such as ``"100/5"``: 100 Mbit/s, 5 ms one way.
     proxy:
-        An HTTP proxy (``"host:port"``) that leads to the peer by the method CONNECT.
+        An HTTP proxy (``"host:port"``) that leads to the peer or the relay by the method CONNECT.
     """
 
     def __init__(
@@ -481,6 +538,7 @@ class Session:
         *,
         listen: str | None = None,
         connect: str | None = None,
+        via: str | None = None,
         identity: Path | None = None,
         peer: Path | None = None,
         security: Literal["malicious", "semi-honest"] = "malicious",
@@ -495,6 +553,7 @@ class Session:
         self._peer = _tacit.Peer(
             listen=listen,
             connect=connect,
+            via=via,
             identity=identity,
             peer=peer,
             security=security,
@@ -633,7 +692,7 @@ class Session:
         if raw["record_fault"] is not None:
             _log.error(
                 "run %s is complete, but its record could not be written: %s; the next request records it once "
-                "that is mended",
+                "that is fixed",
                 raw["run"],
                 raw["record_fault"],
             )
@@ -663,7 +722,7 @@ class Session:
     ) -> Evaluation:
         """As :func:`tacit.evaluate`, with this session's peer."""
         if (inputs is None) == (rows is None):
-            raise UsageError("inputs: give our inputs of one evaluation, or rows= of several")
+            raise UsageError("inputs: give your inputs of one evaluation, or rows= of several")
         table = rows is not None and _is_arrow(rows)
         if columns is not None and not table:
             raise UsageError("columns: they are of a table, which rows= gives")
@@ -673,7 +732,7 @@ class Session:
             if rows is None:
                 given = [inputs]
             if not all(isinstance(row, Mapping) for row in given):
-                raise UsageError('inputs: give our parameters by name, such as {"ours": 5}')
+                raise UsageError('inputs: give your parameters by name, such as {"ours": 5}')
             mappings = [dict(row) for row in given]
             return self._traced(
                 function, mappings, rows is None, role, output_to, protocol, program, progress
@@ -849,6 +908,21 @@ class Session:
             raw = _tacit.vole(self._peer, role, n, field=field, progress=told)
         return _transfers(raw)
 
+    def triples(
+        self,
+        n: int,
+        *,
+        kind: Literal["bits", "words", "field"],
+        field: Literal["gf128", "p61", "p128"] | None = None,
+        protocol: str | None = None,
+        progress: Listener = None,
+    ) -> Transfers:
+        """As :func:`tacit.triples`, with this session's peer."""
+        protocol = None if protocol == "auto" else protocol
+        with _Told(progress) as told:
+            raw = _tacit.triples(self._peer, n, kind=kind, field=field, protocol=protocol, progress=told)
+        return _transfers(raw)
+
 
 def _own_choices(choices: Any) -> bytes:
     """A byte of 0 or 1 for each choice."""
@@ -911,11 +985,17 @@ def intersect(
     trim: bool = True,
     case_fold: bool = True,
     progress: Listener = None,
-    **session: Any,
+    listen: str | None = None,
+    connect: str | None = None,
+    via: str | None = None,
+    identity: Path | None = None,
+    peer: Path | None = None,
+    proxy: str | None = None,
+    **session: Unpack[Settings],
 ) -> Intersection:
-    """Which of our rows have a key that the peer has too, or a number over them.
+    """Which of your rows have a key that the peer has too, or a number over them.
 
-    The peer learns how many distinct keys we have, and what `result` gives it; a peer that cheats is caught
+    The peer learns how many distinct keys you have, and what `result` gives it; a peer that cheats is caught
     (``security="malicious"``, the default).
 
     Parameters
@@ -929,16 +1009,16 @@ def intersect(
         such as ``{"mail": "email", "tel": "phone:NL"}``, as the command's ``--key`` has them. Nulls, empty text
         and what is no key of its type make no key; floating-point columns are refused.
     result:
-        Who gets a result: ``"me"``, ``"peer"`` (the peer then says ``"me"``) or ``"both"``.
+        Who gets a result: ``"me"``, ``"peer"`` (the peer then gives ``"me"``) or ``"both"``.
     reveal:
         What is revealed, as the command's ``--reveal`` has it: ``"rows"``; ``"payload:COL,COL"`` for the same with
         columns of the peer's rows (who gives them says ``"payload"``); ``"count"``, ``"sum:COL"``, ``"mean:COL"``
         (at most 16,384 keys a side, unless ``security="semi-honest"``); ``"max:COL"``, ``"min:COL"`` or
         ``"over:N:COL"``, which need ``security="semi-honest"``.
     give:
-        Our columns that the peer may have, or the one that numbers are taken from.
+        Your columns that the peer may have, or the one that numbers are taken from.
     duplicates:
-        What happens where several of our rows to give have one key.
+        What happens where several of your rows to give have one key.
     min_matches:
         The fewest common keys of which a number is told; the protocol holds it.
     bounds:
@@ -953,23 +1033,23 @@ def intersect(
         The most keys that the peer may announce.
     max_cell:
         The most bytes that the peer's columns may take for each of its keys, all columns and rows together: 65,536
-        unless given, at most a mebibyte. As much is held for every key that may match.
+        if not given, at most a mebibyte. As much is held for every key that may match.
     allow_line_ends:
-        Whether a cell that we give may have more than one line; a file that was read wrongly has such cells.
+        Whether a cell that you give may have more than one line; a file that was read wrongly has such cells.
     rest:
-        Whether the result also has our rows without a match, as ``rest``.
+        Whether the result also has your rows without a match, as ``rest``.
     all_rows:
-        Whether it has all our rows, each with whether it matches, as ``all_rows``.
+        Whether it has all your rows, each with whether it matches, as ``all_rows``.
     null:
-        Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key, or one that we give, counts as empty if it
+        Words for nothing, such as ``["NULL", "n/a"]``: a cell of the key, or one that you give, counts as empty if it
         is one of them.
     max_row_mib:
-        The longest row of a file, in mebibytes; 16 unless given. Nothing for a table in memory.
+        The longest row of a file, in mebibytes; 16 if not given. Nothing for a table in memory.
     nfc, trim, case_fold:
-        How text is normalised before it is compared; both sides must say the same.
+        How text is normalised before it is compared; must match on both sides.
     progress:
         A function that hears of :class:`Progress`, or ``True`` for a bar.
-    session:
+    listen, connect, via, identity, peer, proxy, session:
         How to reach the peer: the parameters of :class:`Session`.
 
     >>> import tacit, threading
@@ -980,7 +1060,10 @@ def intersect(
     ['bob']
     >>> theirs.join()
     """
-    return Session(**session).intersect(
+    where = Session(
+        listen=listen, connect=connect, via=via, identity=identity, peer=peer, proxy=proxy, **session
+    )
+    return where.intersect(
         table,
         on,
         result=result,
@@ -1019,24 +1102,34 @@ def request(
     max_peer_keys: int | None = None,
     terms: str | None = None,
     duplicates: Literal["refuse", "first", "all"] = "refuse",
+    max_cell: int | None = None,
+    allow_line_ends: bool = False,
+    rest: bool = False,
+    all_rows: bool = False,
     null: str | Sequence[str] = (),
     max_row_mib: int | None = None,
     keep: Path | None = None,
     records: Path | None = None,
     progress: Listener = None,
-    **session: Any,
+    listen: str | None = None,
+    connect: str | None = None,
+    via: str | None = None,
+    identity: Path | None = None,
+    peer: Path | None = None,
+    proxy: str | None = None,
+    **session: Unpack[Settings],
 ) -> Granted:
     """Asks a service for an intersection, and runs it if its terms are taken.
 
     The service offers terms: what either side will learn, by which protocol, the sizes, what is left of its budgets.
-    Nothing of our table is told before they are taken. Each run leaves a record signed by both sides.
+    Nothing of your table is told before they are taken. Each run leaves a record signed by both sides.
 
     Parameters
     ----------
     job:
         The job's name in the service's policy.
     table:
-        The path of our table; or a table in memory as for :func:`intersect`, with `keep`.
+        The path of your table; or a table in memory as for :func:`intersect`, with `keep`.
     on:
         As for :func:`intersect`; the service's keys are as many columns, in the same order. How text is normalised
         comes with the terms.
@@ -1054,22 +1147,25 @@ def request(
     terms:
         The hash of terms that were reviewed (:attr:`Offer.hash`): others are rejected.
     give:
-        Our columns that may go into the result.
-    duplicates, null, max_row_mib:
+        Your columns that may go into the result.
+    duplicates, max_cell, allow_line_ends, rest, all_rows, null, max_row_mib:
         As for :func:`intersect`.
     keep:
         Of a table in memory, the new Arrow file to store it in: the record commits to that file.
     records:
-        The folder of our records; beside the private key unless given.
+        The folder of your records; beside the private key if not given.
     progress:
         As for :func:`intersect`.
-    session:
+    listen, connect, via, identity, peer, proxy, session:
         How to reach the service: the parameters of :class:`Session`. ``security`` and ``post_quantum`` say what is
         taken at least.
 
     Raises :class:`Declined` where `accept` says no, and :class:`PeerError` where the service refuses, with its rule.
     """
-    return Session(**session).request(
+    where = Session(
+        listen=listen, connect=connect, via=via, identity=identity, peer=peer, proxy=proxy, **session
+    )
+    return where.request(
         job,
         table,
         on,
@@ -1082,6 +1178,10 @@ def request(
         max_peer_keys=max_peer_keys,
         terms=terms,
         duplicates=duplicates,
+        max_cell=max_cell,
+        allow_line_ends=allow_line_ends,
+        rest=rest,
+        all_rows=all_rows,
         null=null,
         max_row_mib=max_row_mib,
         keep=keep,
@@ -1104,10 +1204,12 @@ def check(
 
     >>> import tacit
     >>> tacit.check(["Ann ", "ann", ""])
-    Check(rows=3, keys=1, rows_without_key=1, duplicate_rows=1)
+    Check(rows=3, keys=1, rows_without_key=1, duplicate_rows=1, reasons=(Reason(column='', type='text', reason='empty', rows=1),), hints=())
     """
-    keys, _ = _keys(table, on, nfc, trim, case_fold, null, max_row_mib=max_row_mib)
-    return Check(keys.rows, keys.distinct, keys.without_key, keys.duplicates)
+    keys, values = _keys(table, on, nfc, trim, case_fold, null, max_row_mib=max_row_mib)
+    refused = sorted(keys.refused, key=lambda one: -one[3])
+    reasons = tuple(Reason("" if values else column, *rest) for column, *rest in refused)
+    return Check(keys.rows, keys.distinct, keys.without_key, keys.duplicates, reasons, tuple(keys.hints))
 
 
 def evaluate(
@@ -1125,7 +1227,13 @@ def evaluate(
     constants: Mapping[str, int | bool | str] | None = None,
     bits: Literal["usual", "reversed"] = "usual",
     progress: Listener = None,
-    **session: Any,
+    listen: str | None = None,
+    connect: str | None = None,
+    via: str | None = None,
+    identity: Path | None = None,
+    peer: Path | None = None,
+    proxy: str | None = None,
+    **session: Unpack[Settings],
 ) -> Evaluation:
     """A function of both sides' numbers, of which each side learns the result and nothing else.
 
@@ -1136,15 +1244,15 @@ def evaluate(
         program (``"….garble.rs"``). Those too large to hold (``"modexp1024"``) are made while they run: one
         evaluation, by one thread.
     inputs:
-        Our inputs: of a Python function by the names of our parameters, the peer giving the others; of a named
-        one a number, or several; of a program a literal of its language for each of our parameters, ``""`` where
-        none is ours.
+        Your inputs: of a Python function by the names of your parameters, the peer giving the others; of a named
+        one a number, or several; of a program a literal of its language for each of your parameters, ``""`` where
+        none is yours.
     rows:
         Instead of `inputs`, those of several evaluations: a list of such, or a table with ``__arrow_c_stream__``. The
         results are a list, with ``None`` where one went wrong. Both sides give as many rows.
     columns:
-        The columns of that table that hold our inputs, in order, ``"COL:date"`` and ``"COL:decimal2"`` as on the
-        command line; those called as the parameters are, else all, unless given.
+        The columns of that table that hold your inputs, in order, ``"COL:date"`` and ``"COL:decimal2"`` as on the
+        command line; those called as the parameters are, else all, if not given.
     role:
         Of a function by name ``"garbler"`` or ``"evaluator"``, one of each.
     output_to:
@@ -1153,22 +1261,22 @@ def evaluate(
         Whether the outputs of a function by name are read in two's complement.
     protocol:
         ``"wmk17"`` or ``"authenticated"`` against a cheating peer, ``"yao"`` between sides that keep to it;
-        ``"auto"`` takes what is fastest over the link. Both sides say the same.
+        ``"auto"`` takes what is fastest over the link. Must match on both sides.
     entry:
-        Of a program the function to evaluate, as the command's ``--function``; ``main`` unless given.
+        Of a program the function to evaluate, as the command's ``--function``; ``main`` if not given.
     garbler_inputs:
         Of a program so many parameters, the first ones, are the garbler's, and so many inputs of a circuit's file;
-        half of them, rounded up, unless given.
+        half of them, rounded up, if not given.
     constants:
         Of a program what its constants of the form ``PARTY::NAME`` are worth, such as ``{"SHOP::ROWS": 8}``: a
         number, a truth value, or a literal of the language. Both sides say the same of all three, and write a
         constant alike: ``8`` is not ``"8usize"``.
     bits:
         Of a circuit's file ``"reversed"`` where the highest bit of a value has its first wire, as in the old files of
-        AES and SHA. Both sides say the same.
+        AES and SHA. Must match on both sides.
     progress:
         A function that hears of :class:`Progress`, or ``True`` for a bar.
-    session:
+    listen, connect, via, identity, peer, proxy, session:
         How to reach the peer: the parameters of :class:`Session`.
 
     >>> import tacit, threading
@@ -1182,7 +1290,10 @@ def evaluate(
     True
     >>> them.join()
     """
-    return Session(**session).evaluate(
+    where = Session(
+        listen=listen, connect=connect, via=via, identity=identity, peer=peer, proxy=proxy, **session
+    )
+    return where.evaluate(
         function,
         inputs,
         rows=rows,
@@ -1210,7 +1321,13 @@ def ot(
     of: int | None = None,
     protocol: str | None = None,
     progress: Listener = None,
-    **session: Any,
+    listen: str | None = None,
+    connect: str | None = None,
+    via: str | None = None,
+    identity: Path | None = None,
+    peer: Path | None = None,
+    proxy: str | None = None,
+    **session: Unpack[Settings],
 ) -> Transfers:
     """`n` oblivious transfers as NumPy arrays.
 
@@ -1229,7 +1346,10 @@ def ot(
         tacit.ot(role="sender", messages=(["no", "left"], ["yes", "right"]), listen=…)
         tacit.ot(role="receiver", choices=[1, 0], connect=…).m  # ["yes", "left"]
     """
-    return Session(**session).ot(
+    where = Session(
+        listen=listen, connect=connect, via=via, identity=identity, peer=peer, proxy=proxy, **session
+    )
+    return where.ot(
         n,
         role=role,
         kind=kind,
@@ -1248,7 +1368,13 @@ def vole(
     role: Literal["sender", "receiver"],
     field: Literal["gf128", "gf4", "gf16", "gf256", "p61", "p128"] = "gf128",
     progress: Listener = None,
-    **session: Any,
+    listen: str | None = None,
+    connect: str | None = None,
+    via: str | None = None,
+    identity: Path | None = None,
+    peer: Path | None = None,
+    proxy: str | None = None,
+    **session: Unpack[Settings],
 ) -> Transfers:
     """`n` correlations w = v + u·delta over a field: the sender has ``delta`` and ``v``, the receiver ``u`` and ``w``.
 
@@ -1256,4 +1382,40 @@ def vole(
     ``"gf256"``: u in that subfield, ``uint8[n]``. Integers modulo 2^61 − 1 (``"p61"``, ``uint64[n]``) or 2^128 − 159
     (``"p128"``, ``uint64[n, 2]``): semi-honest only.
     """
-    return Session(**session).vole(n, role=role, field=field, progress=progress)
+    where = Session(
+        listen=listen, connect=connect, via=via, identity=identity, peer=peer, proxy=proxy, **session
+    )
+    return where.vole(n, role=role, field=field, progress=progress)
+
+
+def triples(
+    n: int,
+    *,
+    kind: Literal["bits", "words", "field"],
+    field: Literal["gf128", "p61", "p128"] | None = None,
+    protocol: str | None = None,
+    progress: Listener = None,
+    listen: str | None = None,
+    connect: str | None = None,
+    via: str | None = None,
+    identity: Path | None = None,
+    peer: Path | None = None,
+    proxy: str | None = None,
+    **session: Unpack[Settings],
+) -> Transfers:
+    """`n` Beaver triples: both sides get random shares ``a`` and ``b``, and shares ``c`` of their product.
+
+    The sum of both sides' ``c`` is the product of the sums of ``a`` and of ``b``: of ``"bits"`` (``uint8[n]``, sums are
+    XOR), of ``"words"`` (``uint64[n]``, modulo 2^64) or in a ``"field"``: ``"gf128"`` (the default, ``uint64[n, 2]``),
+    ``"p61"`` (``uint64[n]``) or ``"p128"`` (``uint64[n, 2]``).
+
+    Words and fields are semi-honest only. With ``security="malicious"``, the default, bits come with MACs: ``delta``
+    (``uint64[2]``), ``mac_a``, ``key_a`` and so on (``uint64[n, 2]``), where ``mac_a`` is the peer's ``key_a``, XORed
+    with the peer's ``delta`` where ``a`` is 1.
+
+        >>> tacit.triples(1000, kind="words", security="semi-honest", …).c
+    """
+    where = Session(
+        listen=listen, connect=connect, via=via, identity=identity, peer=peer, proxy=proxy, **session
+    )
+    return where.triples(n, kind=kind, field=field, protocol=protocol, progress=progress)

@@ -8,7 +8,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    NoReturn,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from . import _tacit
 from .errors import OutOfRange, SecretBranch, UsageError
@@ -76,10 +86,8 @@ class Array:
         return f"{self.of!r}[{self.length}]"
 
 
-#: One bit; what comparisons give.
-bool_ = Type("bool", 1, False)
-u8, u16, u32, u64 = (Type(f"u{n}", n, False) for n in (8, 16, 32, 64))
-i8, i16, i32, i64 = (Type(f"i{n}", n, True) for n in (8, 16, 32, 64))
+_BOOL = Type("bool", 1, False)
+_U32 = Type("u32", 32, False)
 
 
 def uint(width: int) -> Type:
@@ -125,7 +133,7 @@ class Number:
     :class:`OutOfRange`: in the clear at once, on secret values at the end, where nothing else is then learned.
     Both sides of a :func:`where` are always computed, and both must fit.
 
-    A number has no truth value and cannot be an index: what a program does must not hang on a secret.
+    A number has no truth value and cannot be an index: what a program does must not depend on a secret.
     """
 
     __slots__ = ("_run", "_value", "type")
@@ -155,7 +163,7 @@ class Number:
 
     def __bool__(self) -> bool:
         self._branch(
-            "the program's way hangs on a secret; use tacit.where(condition, then, otherwise), "
+            "a branch depends on a secret value; use tacit.where(condition, then, otherwise), "
             "& | ~ for and/or/not, and tacit.min, tacit.max, tacit.sort"
         )
 
@@ -211,7 +219,7 @@ class Number:
         left: Number = self
         if swapped:
             left, right = right, left
-        if op in _ARITHMETIC and self.type == bool_:
+        if op in _ARITHMETIC and self.type == _BOOL:
             raise UsageError(f"conditions are not calculated with: say .to(tacit.u32) first ({_place()})")
         if self._run.tracer is None:
             a, b = left._value, right._value
@@ -219,13 +227,13 @@ class Number:
                 raise OutOfRange(f"division by zero ({_place()})")
             result = _CLEARLY[op](a, b)
             if isinstance(result, bool):
-                return Number(int(result), bool_, self._run)
+                return Number(int(result), _BOOL, self._run)
             if op == "mod":
                 # The quotient that goes with it must fit too, as it must where both are computed.
                 self._checked(a // b)
             return self._checked(result)
         result, failed = self._run.tracer.binary(op, left._value, right._value)
-        return self._made(result, bool_ if op in ("lt", "le", "eq") else self.type, failed)
+        return self._made(result, _BOOL if op in ("lt", "le", "eq") else self.type, failed)
 
     def __add__(self, other: Any) -> Number:
         return self._binary("add", other)
@@ -333,14 +341,54 @@ class Number:
             return self._checked(self._value >> places)
         return self._made(self._run.tracer.shift(self._value, -places), self.type)
 
-    def to(self, type_: Type) -> Number:
+    def to(self, type_: Type | type[_Of]) -> Number:
         """The same number in another type, which it must fit."""
+        if not isinstance(type_, Type):
+            raise UsageError(f"to takes a type of tacit, such as tacit.u64 ({_place()})")
         if self._run.tracer is None:
             if not type_.low <= self._value <= type_.high:
                 raise OutOfRange(f"a number does not fit {type_!r} ({_place()})")
             return Number(self._value, type_, self._run)
         value, failed = self._run.tracer.convert(self._value, type_.width, type_.signed)
         return self._made(value, type_, failed)
+
+
+if TYPE_CHECKING:
+    # For type checkers each of them is a class of numbers, so that it may be an annotation; in truth they are of `Type`.
+    class _Of(Number):
+        name: ClassVar[str]
+        width: ClassVar[int]
+        signed: ClassVar[bool]
+        low: ClassVar[int]
+        high: ClassVar[int]
+
+        def __init__(self, value: int | Number) -> None: ...
+        def __class_getitem__(cls, length: int) -> Array: ...
+
+    class bool_(_Of): ...
+
+    class u8(_Of): ...
+
+    class u16(_Of): ...
+
+    class u32(_Of): ...
+
+    class u64(_Of): ...
+
+    class i8(_Of): ...
+
+    class i16(_Of): ...
+
+    class i32(_Of): ...
+
+    class i64(_Of): ...
+
+else:
+    #: One bit; what comparisons give.
+    bool_ = _BOOL
+    u8, u16, u64 = (Type(f"u{n}", n, False) for n in (8, 16, 64))
+    u32 = _U32
+    i8, i16, i32, i64 = (Type(f"i{n}", n, True) for n in (8, 16, 32, 64))
 
 
 _CLEARLY: dict[str, Callable[[int, int], int]] = {
@@ -380,7 +428,7 @@ def _typed(values: Sequence[Value]) -> list[Number]:
 
 def where(condition: Number, then: Any, otherwise: Any) -> Any:
     """`then` where `condition` holds, else `otherwise`: numbers, or lists of them of one length."""
-    if not isinstance(condition, Number) or condition.type != bool_:
+    if not isinstance(condition, Number) or condition.type != _BOOL:
         raise UsageError(f"where takes a condition, such as a < b, first ({_place()})")
     if isinstance(then, (list, tuple)) and isinstance(otherwise, (list, tuple)):
         if len(then) != len(otherwise):
@@ -425,7 +473,7 @@ def max_(*values: Any) -> Number:
 
 def sum_(values: Iterable[Value]) -> Number:
     """The sum of a list; of conditions, how many hold. Each step must fit the type, in the order of the list."""
-    numbers = [number.to(u32) if number.type == bool_ else number for number in _typed(list(values))]
+    numbers = [number.to(_U32) if number.type == _BOOL else number for number in _typed(list(values))]
     total = numbers[0]
     for number in numbers[1:]:
         total = total + number
@@ -467,8 +515,11 @@ class _Parameter:
 
 
 def _parameter(name: str, annotation: Any) -> _Parameter:
+    if get_origin(annotation) is Annotated:
+        # What a type checker cannot read as a type: Annotated[list[tacit.Number], tacit.i32[10]].
+        annotation = next((one for one in get_args(annotation)[1:] if isinstance(one, (Type, Array))), None)
     if annotation is bool:
-        annotation = bool_
+        annotation = _BOOL
     if isinstance(annotation, Type):
         return _Parameter(name, annotation, None)
     if isinstance(annotation, Array):
@@ -487,7 +538,7 @@ class Function:
         self.__doc__ = body.__doc__
         self.name: str = body.__name__
         try:
-            hints = get_type_hints(body)
+            hints = get_type_hints(body, include_extras=True)
         except (NameError, TypeError) as error:
             raise UsageError(f"{self.name}: an annotation cannot be read: {error}") from None
         self.parameters: list[_Parameter] = []
@@ -583,7 +634,7 @@ def _flatten(result: Any, name: str) -> Iterator[Number]:
 def _rebuild(shape: Any, values: Iterator[int]) -> Any:
     if isinstance(shape, Number):
         value = next(values)
-        return bool(value) if shape.type == bool_ else value
+        return bool(value) if shape.type == _BOOL else value
     if isinstance(shape, dict):
         return {key: _rebuild(item, values) for key, item in shape.items()}
     made = [_rebuild(item, values) for item in shape]

@@ -13,6 +13,7 @@ class Peer:
         *,
         listen: str | None = None,
         connect: str | None = None,
+        via: str | None = None,
         identity: Path | None = None,
         peer: Path | None = None,
         security: str = "malicious",
@@ -43,6 +44,8 @@ class Keys:
     distinct: int
     without_key: int
     duplicates: int
+    refused: list[tuple[str, str, str, int]]
+    hints: list[str]
 
 class Rows:
     column_names: list[str]
@@ -239,5 +242,14 @@ def vole(
     *,
     field: str = "gf128",
     of: int | None = None,
+    progress: Told = None,
+) -> dict[str, Any]: ...
+def triples(
+    peer: Peer,
+    count: int,
+    *,
+    kind: str,
+    field: str | None = None,
+    protocol: str | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...

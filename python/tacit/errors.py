@@ -1,9 +1,10 @@
-"""What can go wrong, and whose fault it is."""
+"""What can go wrong, and who can fix it."""
 
 from __future__ import annotations
 
 __all__ = [
     "Cheated",
+    "Declined",
     "Error",
     "InputError",
     "Mismatch",
@@ -15,7 +16,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """Anything that went wrong in a job. ``blame`` says who can mend it."""
+    """Anything that went wrong in a job. ``blame`` says who can fix it."""
 
     blame: str = "other"
 
@@ -69,6 +70,6 @@ class OutOfRange(Error, ArithmeticError):
 
 
 class SecretBranch(Error, TypeError):
-    """A function's way hangs on a secret value; its line is named."""
+    """A function branches on a secret value; its line is named."""
 
     blame = "usage"

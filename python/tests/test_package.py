@@ -163,6 +163,84 @@ def test_one_of_several(of: int) -> None:
         tacit.ot(1, role="sender", of=3, connect="127.0.0.1:1")
 
 
+def shared(count: int, keep: str = "a b c", **asked: object) -> tuple[tacit.Transfers, dict]:
+    """Our shares of triples, and the peer's as arrays."""
+    address = free_address()
+    code = """
+    made = tacit.triples(count, listen=address, **asked)
+    tell({name: made[name].tolist() for name in keep.split()})
+    """
+    with party(code, address=address, count=count, asked=asked, keep=keep) as peer:
+        made = tacit.triples(count, connect=address, **asked)
+        (theirs,) = peer.end()
+    return made, {name: numpy.array(theirs[name], dtype=made[name].dtype) for name in theirs}
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 65])
+def test_triples_of_bits_and_words(count: int) -> None:
+    made, theirs = shared(count, kind="bits", security="semi-honest")
+    assert made.a.dtype == numpy.uint8 and made.names() == ["a", "b", "c"] and made.a.max() < 2
+    assert ((made.a ^ theirs["a"]) & (made.b ^ theirs["b"]) == made.c ^ theirs["c"]).all()
+    made, theirs = shared(count, kind="words", security="semi-honest", protocol="kos")
+    assert made.c.dtype == numpy.uint64 and made.protocol == "kos"
+    assert ((made.a + theirs["a"]) * (made.b + theirs["b"]) == made.c + theirs["c"]).all()
+
+
+@pytest.mark.parametrize(("field", "prime"), [("p61", 2**61 - 1), ("p128", 2**128 - 159)])
+def test_triples_over_primes(field: str, prime: int) -> None:
+    made, theirs = shared(40, kind="field", field=field, security="semi-honest")
+
+    def number(words) -> int:
+        return int(words) if field == "p61" else int(words[0]) | int(words[1]) << 64
+
+    a, b, c = ([number(x) + number(y) for x, y in zip(made[name], theirs[name], strict=True)] for name in "abc")
+    assert all((x * y - z) % prime == 0 for x, y, z in zip(a, b, c, strict=True))
+    assert all(number(x) < prime for name in "abc" for x in made[name])
+
+
+def test_triples_over_gf128() -> None:
+    made, theirs = shared(20, kind="field", security="semi-honest")
+
+    def number(words) -> int:
+        return int(words[0]) | int(words[1]) << 64
+
+    def multiply(a: int, b: int) -> int:
+        product = 0
+        for i in range(128):
+            if b >> i & 1:
+                product ^= a << i
+        for i in range(254, 127, -1):
+            if product >> i & 1:
+                product ^= (1 << 128 | 0x87) << (i - 128)
+        return product
+
+    for i in range(20):
+        a, b, c = (number(made[name][i] ^ theirs[name][i]) for name in "abc")
+        assert multiply(a, b) == c
+
+
+def test_triples_with_macs() -> None:
+    made, theirs = shared(100, keep="a b c delta mac_a key_a mac_c key_c", kind="bits")
+    assert made.protocol == "authenticated"
+    assert ((made.a ^ theirs["a"]) & (made.b ^ theirs["b"]) == made.c ^ theirs["c"]).all()
+    for name in "ac":
+        bits = made[name][:, None].astype(numpy.uint64)
+        assert (made[f"mac_{name}"] == theirs[f"key_{name}"] ^ bits * theirs["delta"]).all()
+        bits = theirs[name][:, None].astype(numpy.uint64)
+        assert (theirs[f"mac_{name}"] == made[f"key_{name}"] ^ bits * made.delta).all()
+
+
+def test_triples_that_are_not_made() -> None:
+    for asked, said in [
+        ({"kind": "words"}, "semi-honest"),
+        ({"kind": "nibbles"}, "bits, words or field"),
+        ({"kind": "bits", "field": "p61"}, "kind field"),
+        ({"kind": "field", "field": "gf4", "security": "semi-honest"}, "gf128, p61, p128"),
+    ]:
+        with pytest.raises(tacit.UsageError, match=said):
+            tacit.triples(1, connect="127.0.0.1:1", **asked)
+
+
 WAITS = """
 import sys, time, tacit
 print("ready", flush=True)

@@ -2,18 +2,23 @@
 
 Some pages stand outside `docs/`, where people look for them first: they become pages too. A relative link to
 one of them, or from it, leads on inside the book; a link to any other file of the repository is left as text,
-as the built book stands alone.
+as the built book stands alone. The reference of the Python package is made of its sources.
 """
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import reference  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 OUTSIDE = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "benches/record/*.md"]
+REFERENCE = "python-reference.md"
 FENCED = re.compile(r"(?ms)(^```.*?^```$)")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
@@ -27,6 +32,7 @@ def outside():
 def on_files(files, config):
     for name, path in outside().items():
         files.append(File.generated(config, name, content=path.read_text()))
+    files.append(File.generated(config, REFERENCE, content=reference.page()))
     return files
 
 

@@ -17,6 +17,7 @@ A power cut takes what was not synced. Prints a table; the exit code is 0 only i
 
 import argparse
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -45,10 +46,12 @@ def library(folder):
     return made if run.returncode == 0 else None
 
 
-def free_port():
+def free_address():
+    """An address of this machine that no other case has: a port alone may be another's before it is listened on."""
+    host = ".".join(["127", *(str(random.randrange(1, 255)) for _ in range(3))])
     with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+        found.bind((host, 0))
+        return f"{host}:{found.getsockname()[1]}"
 
 
 class Case:
@@ -57,7 +60,7 @@ class Case:
     def __init__(self, folder, disk, plan=None, seed="0"):
         self.folder, self.disk, self.plan, self.seed = folder, disk, plan, seed
         self.w, self.p = folder / "w", folder / "p"
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = free_address()
 
     def start(self, words, where="w", faulty=False, **pipes):
         env = {"PATH": os.environ.get("PATH", ""), "RUST_BACKTRACE": "0"}

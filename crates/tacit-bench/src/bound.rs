@@ -8,7 +8,8 @@ use super::record::Record;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
-use tacit::catalogue::{Item, Kind, YAO};
+use tacit::catalogue::{Item, Kind, Runs, YAO};
+use tacit::job::triples::Kind as Triple;
 use tacit::limits::Limit;
 use tacit::net::LinkModel;
 use tacit::{Error, Result, Security, security_name};
@@ -23,9 +24,31 @@ fn work(record: &Record) -> Vec<(Limit, f64)> {
             vec![(Limit::AesFixed, 2.5 / shared), (Limit::Gather(1 << 18), 10.0 / shared)]
         }
         "garble" | "evaluate" => (YAO.floor)(item(record)),
+        // Two leaves a correlation, and of a transfer a hash of each message.
+        "vole" => vec![(Limit::AesFixed, 2.0)],
+        "ot" if record.kind.starts_with("rot 1 of ") => {
+            vec![(Limit::AesFixed, 2.0 + record.kind["rot 1 of ".len()..].parse().unwrap_or(0.0))]
+        }
+        "triples" => triples(record),
         // A label written.
         "probe" => vec![(Limit::Copy(512 << 10), 16.0)],
         _ => base::find(&record.protocol).map_or_else(Vec::new, |entry| (entry.floor)(item(record))),
+    }
+}
+
+/// OTs both ways, or the three hashes that a side makes of each of three triples at least.
+fn triples(record: &Record) -> Vec<(Limit, f64)> {
+    let (kind, field) = match record.kind.split_once(' ') {
+        Some((kind, field)) => (kind, Some(field)),
+        None => (&record.kind[..], None),
+    };
+    let ots = Triple::named(kind, field).map_or(0.0, |kind| 2.0 * kind.ots() as f64);
+    match base::find(&record.protocol) {
+        Some(entry) if matches!(entry.runs, Runs::Extension(_)) => {
+            let each = (entry.floor)(Item { hashed: true, security: Security::SemiHonest });
+            each.into_iter().map(|(limit, times)| (limit, times * ots)).collect()
+        }
+        _ => vec![(Limit::AesRekeyed, 9.0)],
     }
 }
 
@@ -99,7 +122,7 @@ fn loopback_ns_per_byte() -> Result<f64> {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tacit::catalogue::{ENTRIES, Runs};
+    use tacit::catalogue::ENTRIES;
 
     #[test]
     fn every_benchmark_has_a_limit() {
@@ -148,6 +171,11 @@ mod tests {
         assert_eq!(floor("base-ot", "pvw08", "rot", "malicious"), [(Limit::PointMultiply, 2.0)]);
         assert_eq!(floor("eval", "wmk17", "", "malicious"), [(Limit::AesRekeyed, 88.0)]);
         assert!(floor("base-ot", "roted", "rot", "malicious").is_empty());
+        assert_eq!(floor("vole", "silent-vole", "gf128", "malicious"), [(Limit::AesFixed, 2.0)]);
+        assert_eq!(floor("ot", "silent-vole", "rot 1 of 16", "malicious"), [(Limit::AesFixed, 18.0)]);
+        assert_eq!(floor("triples", "iknp", "words", "semi-honest"), [(Limit::AesFixed, 128.0 * 3.0)]);
+        assert_eq!(floor("triples", "iknp", "field p61", "semi-honest"), [(Limit::AesFixed, 122.0 * 3.0)]);
+        assert_eq!(floor("triples", "authenticated", "bits", "malicious"), [(Limit::AesRekeyed, 9.0)]);
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// both together
     #[arg(long)]
     both_ways: bool,
+    /// Random 1-out-of-P transfers instead, of 2, 4, 16 or 256 messages each; every run begins from nothing
+    #[arg(long, value_name = "P", conflicts_with_all = ["kind", "protocol", "set", "code", "tune_for", "both_ways"])]
+    of: Option<usize>,
     /// What the other party of this benchmark picked for `auto`
     #[arg(long, hide = true, value_name = "P")]
     picked: Option<String>,
@@ -57,6 +60,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
+    if let Some(p) = args.of {
+        let security = args.security.map_or(tacit::Security::Malicious, Into::into);
+        let (role, kind) = (tacit::job::vole::Role::Sender, tacit::job::vole::Kind::OneOf(p));
+        let job = tacit::job::vole::Job { role, kind, count: args.count, security };
+        return super::correlations::correlate("ot", job, args.base_ot.as_deref(), &args.common, context);
+    }
     let named = args.picked.as_deref().unwrap_or(&args.protocol);
     let security = match (args.security, named) {
         (Some(security), _) => security.into(),

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use cli::progress::Mode;
 use cli::{Context, config, fault, files, output};
+use std::io::Write;
 use std::path::PathBuf;
 use tacit::{Error, Result};
 use tacit_console::log;
@@ -28,21 +29,40 @@ Examples:
 Exit codes: 0 success, 1 anything not named here, 2 usage error, 3 bad local input,
   4 the peer's or the link's fault (a detected cheat included), 130 interrupted.
 Results go to standard output, progress and errors to standard error.
-A file given by --config holds any of these options in TOML; the command line wins.";
+A file given by --config may set any of these options in TOML; the command line wins.";
+
+/// What `tacit` alone prints.
+const WELCOME: &str = "\
+Two parties compute on data that neither may see.
+
+What you can do:
+  tacit psi              find the rows of your table that a partner's table has too
+  tacit eval             compute a function of both sides' numbers, such as who bids more
+  tacit request          ask a partner's service for an intersection; `tacit serve` runs one
+  tacit check            see what a run would make of your table; nothing is sent
+  tacit ot, vole, nisc   make transfers and correlations, for protocols of your own
+
+Examples:
+  tacit demo                            # both sides on this machine, in seconds
+  tacit check customers.csv             # what your table holds, and the line to run
+  tacit invite --listen 0.0.0.0:7700    # exchange keys: your partner types `tacit join CODE`
+
+Where to start: `tacit init` asks six questions and writes your configuration. `tacit -h` lists every
+command, `tacit psi -h` the options of one; docs/start.md sets up two machines in ten minutes.";
 
 #[derive(Parser)]
 #[command(name = "tacit", version, about = ABOUT, after_help = AFTER, max_term_width = 110)]
 struct Cli {
-    /// Prints every result as one JSON object a line
+    /// Prints each result as one JSON object per line
     #[arg(long, global = true)]
     json: bool,
-    /// Shows no progress and no notes
+    /// Prints no progress and no notes
     #[arg(long, short, global = true, overrides_with = "quiet")]
     quiet: bool,
-    /// Tells on standard error how the run goes: kernels, handshake, phases with their times and bytes
+    /// Prints details on standard error: kernels, handshake, phases with their times and bytes
     #[arg(long, short, global = true, overrides_with = "verbose")]
     verbose: bool,
-    /// Lets outputs replace files that stand there, but never one that holds a key or serves once
+    /// Overwrites existing outputs, but never a key or a one-time file
     #[arg(long, global = true)]
     overwrite: bool,
     /// Takes options from a TOML file; see docs/configuration.md
@@ -62,6 +82,11 @@ fn main() {
     }
 }
 
+/// The command as it is parsed, and shown in help.
+fn command() -> clap::Command {
+    cli::help::arrange(Cli::command())
+}
+
 /// Runs the command line with `more` at its end.
 fn run(more: &[String]) -> Result<()> {
     let mut arguments = Vec::new();
@@ -75,7 +100,10 @@ fn run(more: &[String]) -> Result<()> {
     if arguments.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "--json") {
         fault::as_json();
     }
-    let mut command = Cli::command();
+    if arguments.len() == 1 {
+        return tacit_console::print(WELCOME);
+    }
+    let mut command = command();
     command.build();
     let merged = config::merge(&command, arguments)?;
     obey(&command, &merged.arguments).map_err(|error| merged.place(error))
@@ -136,9 +164,15 @@ fn options_of(command: &clap::Command, matches: &clap::ArgMatches) -> Vec<String
 
 /// Help and version are what was asked for; anything else is one line.
 fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> Result<()> {
+    // A shell puts the names of many files where a pattern stood.
+    let innermost = arguments.iter().skip(1).fold(command, |at, word| at.find_subcommand(word).unwrap_or(at));
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let is_short = arguments.iter().any(|word| word == "-h") && innermost.get_bin_name() != Some("tacit");
         // Whoever closed the pipe, as `head` does, has read enough.
-        let _ = error.print();
+        let _ = match is_short {
+            true => std::io::stdout().lock().write_all(cli::help::short(innermost).as_bytes()),
+            false => error.print(),
+        };
         return Ok(());
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -147,8 +181,6 @@ fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> 
     let subcommand = arguments.iter().skip(1).find(|word| command.find_subcommand(word).is_some());
     let of = subcommand.map_or(String::new(), |name| format!(" {name}"));
     let cause = fault::cause(error);
-    // A shell puts the names of many files where a pattern stood.
-    let innermost = arguments.iter().skip(1).fold(command, |at, word| at.find_subcommand(word).unwrap_or(at));
     let takes_files = innermost.get_arguments().any(|arg| arg.get_long() == Some("input"));
     let file = match error.kind() {
         ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict => cause

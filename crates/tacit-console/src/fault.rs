@@ -207,7 +207,14 @@ impl Explained<'_> {
                 .unwrap_or_else(|| net::Error::Mismatch { differences: self.differences() }.to_string()),
             Error::Net(net::Error::Role { ours, wanted, theirs }) => {
                 let [ours, wanted, theirs] = [ours, wanted, theirs].map(|role| self.role(role));
-                net::Error::Role { ours, wanted, theirs }.to_string()
+                // Both sides read this, and only one is to change something.
+                if ours == theirs {
+                    let both =
+                        if ours == "--result me" { ", or use --result both on both sides" } else { "" };
+                    format!("both sides have {ours}; change it to {wanted} on one of them{both}")
+                } else {
+                    net::Error::Role { ours, wanted, theirs }.to_string()
+                }
             }
             Error::Net(net::Error::NotRelay { address, .. }) if self.has("via") => format!(
                 "something answers at {address} but is not a relay; if the peer listens there, use --connect instead \
@@ -318,15 +325,15 @@ impl Explained<'_> {
                 return Some(format!("try --encoding {encoding}"));
             }
             Error::Table(csv::Error::InvalidUtf8 { .. }) if self.has("encoding") => "see --encoding",
-            Error::Table(csv::Error::UnknownColumn { near: false, .. })
+            Error::Table(csv::Error::UnknownColumn { near: None, .. })
                 if self.has("columns") && !self.has("key") =>
             {
                 "see --columns and --delimiter"
             }
-            Error::Table(csv::Error::UnknownColumn { near: false, .. }) if self.has("skip-lines") => {
+            Error::Table(csv::Error::UnknownColumn { near: None, .. }) if self.has("skip-lines") => {
                 "see --key, --delimiter, and --skip-lines if lines precede the header"
             }
-            Error::Table(csv::Error::UnknownColumn { near: false, .. }) => {
+            Error::Table(csv::Error::UnknownColumn { near: None, .. }) => {
                 "see `--key` and `--delimiter` in `tacit help psi`"
             }
             Error::TwoPc(two_pc::Error::State(
@@ -424,6 +431,14 @@ pub fn cause(error: &clap::Error) -> String {
                 cause += &format!("{part}{}", line.trim_start_matches("tip: "));
             }
         }
+    }
+    // A value of the command line may be of any length.
+    let long = match (error.get(ContextKind::InvalidValue), error.get(ContextKind::InvalidArg)) {
+        (Some(ContextValue::String(value)), _) | (_, Some(ContextValue::String(value))) => value.as_str(),
+        _ => "",
+    };
+    if long.chars().count() > 100 {
+        cause = cause.replace(long, &net::shown(long));
     }
     one_line(&cause)
 }
@@ -605,19 +620,15 @@ mod tests {
             Error::Net(net::Error::Role { ours, wanted, theirs })
         };
         let (message, _) = explained(&role("result me", "result peer", "result me"), &["result"]);
-        assert!(
-            message.contains("(yours --result me, peer's --result me); restart the peer with --result peer")
-        );
+        let said = "both sides have --result me; change it to --result peer on one of them, or use --result both on both \
+                    sides";
+        assert_eq!(message, said);
         let neither =
             role("result me and gives no column", "result peer and gives the column", "result peer");
         let (message, _) = explained(&neither, &["result", "give"]);
         assert!(message.contains("(yours --result me without --give, peer's"), "{message}");
         assert!(message.contains("restart the peer with --result peer and --give"), "{message}");
         let (message, _) = explained(&role("sender", "receiver", "sender"), &["role"]);
-        assert!(
-            message.contains(
-                "(yours --role sender, peer's --role sender); restart the peer with --role receiver"
-            )
-        );
+        assert_eq!(message, "both sides have --role sender; change it to --role receiver on one of them");
     }
 }

@@ -29,6 +29,7 @@ use crate::fault::{Error, Place, Result, gave_up, guarded};
 use crate::input::{Input, Packing, Stored};
 use crate::kept::{NUMERIC, rows_of_batch};
 use crate::keys::Tally;
+use crate::near::nearest;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, is_null};
 use crate::unfit::Unfit;
 use crate::within::{all_widened, widened};
@@ -422,7 +423,8 @@ impl Source {
             (Some(_), Some(_)) => Err(Error::AmbiguousColumn { path, column: column.to_owned() }),
             (None, _) => {
                 let columns = self.schema.fields().len();
-                Err(Error::NoColumn { path, column: column.to_owned(), columns })
+                let near = nearest(column, names()).map(str::to_owned);
+                Err(Error::NoColumn { path, column: column.to_owned(), columns, near })
             }
         }
     }

@@ -28,6 +28,7 @@ use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::kept::{Kept, rows_of_batch};
 use crate::kind;
 use crate::lines::RowLines;
+use crate::near::nearest;
 use crate::records::{KeySet, KeySpec, Normalisation};
 use crate::unfit::Unfit;
 use arrow_array::builder::LargeStringBuilder;
@@ -583,15 +584,13 @@ impl Source {
                     column: column.clone(),
                     columns: self.header.len(),
                 }),
-                (None, _) => {
-                    let lower = |name: &str| name.trim().to_lowercase();
-                    Err(Error::UnknownColumn {
-                        path: self.path().to_owned(),
-                        column: column.clone(),
-                        columns: self.header.len(),
-                        near: self.header.iter().any(|name| lower(name) == lower(column)),
-                    })
-                }
+                (None, _) => Err(Error::UnknownColumn {
+                    path: self.path().to_owned(),
+                    column: column.clone(),
+                    columns: self.header.len(),
+                    near: nearest(column, self.columns().filter(|name| is_like_a_name(name)))
+                        .map(str::to_owned),
+                }),
                 (Some(_), Some(_)) => {
                     Err(Error::AmbiguousColumn { path: self.path().to_owned(), column: column.clone() })
                 }
@@ -599,6 +598,11 @@ impl Source {
         };
         columns.iter().map(find).collect()
     }
+}
+
+/// Whether a field of the first line is written as names of columns are, and not as most data.
+fn is_like_a_name(field: &str) -> bool {
+    field.chars().all(|c| c.is_alphabetic() || " _-".contains(c))
 }
 
 /// That a file as this one is written has no room for what comes behind its columns.

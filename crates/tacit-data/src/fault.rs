@@ -58,8 +58,8 @@ pub enum Error {
     Empty(PathBuf),
     /// A key column that the table does not have.
     #[error(
-        "{}: no column is named `{}` in the first line, {}; the file has {}",
-        name(.path), shown(.column), remedy(*.near), counted(*.columns, "column")
+        "{}: no column is named `{}` in the first line{}",
+        name(.path), shown(.column), remedy(.column, .near.as_deref(), *.columns)
     )]
     UnknownColumn {
         /// The file.
@@ -68,8 +68,8 @@ pub enum Error {
         column: String,
         /// How many columns there are.
         columns: usize,
-        /// Whether a column has this name but for upper and lower case.
-        near: bool,
+        /// The column that was most likely meant. No other name is told: the line may be data.
+        near: Option<String>,
     },
     /// Two columns bear the name of a key column.
     #[error(
@@ -208,10 +208,7 @@ pub enum Error {
         row: u64,
     },
     /// A key column that a file of columns does not have.
-    #[error(
-        "{}: no column is named `{}`; the file has {}; name it as the file does, in upper and lower case too",
-        name(.path), shown(.column), counted(*.columns, "column")
-    )]
+    #[error("{}: no column is named `{}`; {}", name(.path), shown(.column), meant(.near.as_deref(), *.columns))]
     NoColumn {
         /// The file.
         path: PathBuf,
@@ -219,6 +216,8 @@ pub enum Error {
         column: String,
         /// How many columns there are.
         columns: usize,
+        /// The column that was most likely meant.
+        near: Option<String>,
     },
     /// A key column whose cells have more than one text, or none.
     #[error(
@@ -546,10 +545,23 @@ fn looks(like: Option<&'static str>) -> String {
 }
 
 /// What to do about a column that is not there.
-fn remedy(near: bool) -> &'static str {
-    if near {
-        "but one is, written in other upper and lower case; name it as it stands there"
-    } else {
-        "which must hold the columns' names and not data"
+fn meant(near: Option<&str>, columns: usize) -> String {
+    match near {
+        Some(near) => format!("did you mean `{}`?", shown(near)),
+        None => format!("the file has {}", counted(columns, "column")),
+    }
+}
+
+fn remedy(wanted: &str, near: Option<&str>, columns: usize) -> String {
+    let columns = counted(columns, "column");
+    match near {
+        // The line may be data, of which as little is shown as helps.
+        Some(near) if near.to_lowercase() == wanted.trim().to_lowercase() => {
+            format!(
+                ", but one is in other upper and lower case; write it as the file does; the file has {columns}"
+            )
+        }
+        Some(near) => format!("; did you mean `{}`?", shown(near)),
+        None => format!(", which must hold the columns' names and not data; the file has {columns}"),
     }
 }

@@ -21,6 +21,7 @@ pub use behind::{Written, named};
 pub const ANSWER_DIGEST: &str = "tacit rows of a query by ADBC v1";
 
 pub mod columnar;
+pub mod columns;
 mod convert;
 pub mod csv;
 #[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
@@ -39,6 +40,7 @@ pub mod keys;
 mod kind;
 mod lines;
 pub mod machine;
+mod near;
 pub mod npz;
 #[cfg_attr(not(feature = "s3"), path = "object/absent.rs")]
 pub mod object;

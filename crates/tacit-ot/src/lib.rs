@@ -14,6 +14,7 @@ pub mod base;
 pub mod convert;
 mod error;
 pub mod extension;
+pub mod ole;
 pub mod one_of_many;
 pub mod silent;
 mod spent;

@@ -12,12 +12,14 @@ use pyo3_arrow::PyTable;
 use pyo3_arrow::ffi::to_stream_pycapsule;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tacit::crypto::text::counted;
 use tacit::job::Ran;
 use tacit::job::psi::{
     Bounds, Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
 };
 use tacit_data::columnar::Texts;
 use tacit_data::csv::{Delimiter, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
+use tacit_data::keys::{KeyType, Reason, Tally};
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
 
@@ -32,6 +34,8 @@ pub struct Keys {
     pub(crate) digest: Option<[u8; 32]>,
     /// Whether amounts in text have a comma before the fraction.
     decimal_comma: bool,
+    /// Why rows have no key, and what is odd about the keys.
+    tally: Tally,
 }
 
 /// Rows of a table, as an Arrow stream.
@@ -91,10 +95,10 @@ impl Keys {
                     set.push(element).map_err(|error| error.to_string())?;
                 }
             }
-            Ok::<_, String>(set)
+            Ok::<_, String>((set, hasher.take_tally()))
         });
-        let set = set.map_err(|what| fault::input(py, what))?;
-        Ok(Keys { schema, batches, spec, set: Arc::new(set), digest, decimal_comma })
+        let (set, tally) = set.map_err(|what| fault::input(py, what))?;
+        Ok(Keys { schema, batches, spec, set: Arc::new(set), digest, decimal_comma, tally })
     }
 
     /// Rows read.
@@ -119,6 +123,36 @@ impl Keys {
     #[getter]
     fn duplicates(&self) -> u64 {
         self.set.duplicate_rows()
+    }
+
+    /// Why rows have no key: column, type, reason in words, and rows.
+    #[getter]
+    fn refused(&self) -> Vec<(String, String, String, u64)> {
+        let each = |((part, reason), rows): (&(usize, Reason), &u64)| {
+            let kind = self.spec.types.get(*part).unwrap_or(&KeyType::TEXT);
+            let column = self.spec.columns.get(*part).cloned().unwrap_or_default();
+            (column, kind.to_string(), kind.refusal(*reason), *rows)
+        };
+        self.tally.refused.iter().map(each).collect()
+    }
+
+    /// What is odd about the keys, with the argument that helps.
+    #[getter]
+    fn hints(&self) -> Vec<String> {
+        let column = |part: usize| self.spec.columns.get(part).cloned().unwrap_or_default();
+        let words = self.tally.signs.words(self.tally.rows).into_iter().map(|(part, word, rows)| {
+            let rows = counted(rows, "row");
+            format!(
+                "{}: `{word}` in {rows} is a key like others; null=[\"{word}\"] leaves it out",
+                column(part)
+            )
+        });
+        let looks = self.tally.signs.looks().into_iter().map(|(part, name)| {
+            let name = if name == "phone" { "phone:NL" } else { name };
+            let column = column(part);
+            format!("{column}: compared as text; on={{\"{column}\": \"{name}\"}} on both sides matches other spellings")
+        });
+        words.chain(looks).collect()
     }
 }
 

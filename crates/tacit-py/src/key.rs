@@ -3,7 +3,7 @@
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
 use tacit_data::columnar::{Texts, is_uuid};
-use tacit_data::keys::KeyType;
+use tacit_data::keys::{KeyType, NoType};
 use tacit_data::records::{KeySpec, Normalisation};
 
 /// A key in the columns `on`, of these types; of text unless said.
@@ -17,10 +17,8 @@ pub(crate) fn spec(
     }
     let mut spec = KeySpec::text(on, normalisation);
     if let Some(types) = types {
-        let known = types.iter().map(|name| {
-            let no_type = || format!("on: `{name}` is no type of a key; give one of {}", KeyType::NAMES);
-            KeyType::named(name).ok_or_else(no_type)
-        });
+        let known =
+            types.iter().map(|name| KeyType::named(name).ok_or_else(|| format!("on: {}", NoType::new(name))));
         spec.types = known.collect::<Result<_, _>>()?;
     }
     Ok(spec)

@@ -41,5 +41,6 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(spark::buckets_for, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::ot, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::vole, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer::triples, module)?)?;
     Ok(())
 }

@@ -21,12 +21,13 @@ pub struct Peer {
 #[pymethods]
 impl Peer {
     #[new]
-    #[pyo3(signature = (*, listen=None, connect=None, identity=None, peer=None, security="malicious", threads=None,
+    #[pyo3(signature = (*, listen=None, connect=None, via=None, identity=None, peer=None, security="malicious", threads=None,
         post_quantum=false, base_ot=None, timeout=None, wait=None, link=None, proxy=None))]
     fn new(
         py: Python<'_>,
         listen: Option<&str>,
         connect: Option<&str>,
+        via: Option<&str>,
         identity: Option<PathBuf>,
         peer: Option<PathBuf>,
         security: &str,
@@ -38,19 +39,21 @@ impl Peer {
         link: Option<&str>,
         proxy: Option<&str>,
     ) -> PyResult<Self> {
-        let session = match (listen, connect) {
-            (Some(address), None) => Session::listen(address),
-            (None, Some(address)) => Session::connect(address),
-            _ => return Err(fault::usage(py, "one of listen and connect is needed, and only one")),
+        let session = match (listen, connect, via) {
+            (Some(address), None, None) => Session::listen(address),
+            (None, Some(address), None) => Session::connect(address),
+            (None, None, Some(relay)) => Session::meet(relay),
+            _ => return Err(fault::usage(py, "give one of listen=, connect= and via=")),
         };
         let security = match security {
             "malicious" => Security::Malicious,
             "semi-honest" => Security::SemiHonest,
-            _ => return Err(fault::usage(py, "security is \"malicious\" or \"semi-honest\"")),
+            _ => return Err(fault::usage(py, "security= is \"malicious\" or \"semi-honest\"")),
         };
         let mut limits = Limits::default();
         let seconds = |value: f64| {
-            Duration::try_from_secs_f64(value).map_err(|_| fault::usage(py, "a time is a number of seconds"))
+            Duration::try_from_secs_f64(value)
+                .map_err(|_| fault::usage(py, "timeout= and wait= are numbers of seconds"))
         };
         if let Some(timeout) = timeout {
             limits.idle = seconds(timeout)?;
@@ -82,7 +85,7 @@ impl Peer {
             _ => {
                 return Err(fault::usage(
                     py,
-                    "identity and peer go together: our private key, and the peer's public",
+                    "give identity=, your private key file, together with peer=, the peer's public one",
                 ));
             }
         };

@@ -5,6 +5,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use tacit::job::ot::{Job, Role, Sink, Source};
+use tacit::job::triples as beaver;
 use tacit::job::vole as correlations;
 use tacit::ot::{Choices, Form, Kind, Layout, Messages, Own, Sent};
 use tacit::plan::Choice;
@@ -283,5 +284,81 @@ pub(crate) fn vole<'py>(
     Ok(dict)
 }
 
-/// Values of one call of [`vole`], at most.
+/// Values of one call of [`vole`] or [`triples`], at most.
 const MOST_VOLE: usize = 1 << 24;
+
+/// What a run of triples makes: elements as bytes, blocks as two words each, the low one first.
+#[derive(Default)]
+struct Triples {
+    delta: Option<Block>,
+    abc: [Zeroizing<Vec<u8>>; 3],
+    macs: [Vec<u64>; 3],
+    keys: [Vec<u64>; 3],
+}
+
+impl beaver::Sink for Triples {
+    fn delta(&mut self, delta: Block) -> tacit::Result<()> {
+        self.delta = Some(delta);
+        Ok(())
+    }
+
+    fn shares(&mut self, abc: [&[u8]; 3]) -> tacit::Result<()> {
+        self.abc.iter_mut().zip(abc).for_each(|(kept, bytes)| kept.extend_from_slice(bytes));
+        Ok(())
+    }
+
+    fn tags(&mut self, macs: [&[Block]; 3], keys: [&[Block]; 3]) -> tacit::Result<()> {
+        for (kept, all) in [(&mut self.macs, macs), (&mut self.keys, keys)] {
+            for (kept, all) in kept.iter_mut().zip(all) {
+                kept.extend(all.iter().flat_map(|&block| words(block)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shares of Beaver triples, by the names that the command's archives have.
+#[pyfunction]
+#[pyo3(signature = (peer, count, *, kind, field=None, protocol=None, progress=None))]
+pub(crate) fn triples<'py>(
+    py: Python<'py>,
+    peer: &Peer,
+    count: usize,
+    kind: &str,
+    field: Option<&str>,
+    protocol: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    py.import("numpy")?;
+    let kind = beaver::Kind::named(kind, field).map_err(|error| fault::raise(py, &error))?;
+    if count > MOST_VOLE {
+        return Err(fault::usage(py, format!("count: at most {MOST_VOLE} at a time")));
+    }
+    let (kept, stats, name) = peer.run(py, progress, move |session, desk| {
+        let job = session.choose_triples(kind, count as u64, protocol.as_deref())?;
+        let mut kept = Triples::default();
+        let ran = session.run_triples(&job, &mut kept, desk)?;
+        Ok((kept, ran.stats, job.protocol()))
+    })?;
+    let dict = fault::passed(py, &stats, None)?;
+    dict.set_item("protocol", name)?;
+    if let Some(delta) = kept.delta {
+        dict.set_item("delta", PyArray1::from_slice(py, &words(delta)))?;
+    }
+    for (name, bytes) in ["a", "b", "c"].into_iter().zip(&kept.abc) {
+        let numbers = || bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let array = match kind.element_bytes() {
+            1 => PyArray1::from_slice(py, bytes).into_any(),
+            8 => PyArray1::from_vec(py, numbers()).into_any(),
+            _ => blocks(py, numbers())?,
+        };
+        dict.set_item(name, array)?;
+    }
+    if kept.delta.is_some() {
+        let names = ["mac_a", "mac_b", "mac_c", "key_a", "key_b", "key_c"];
+        for (name, words) in names.into_iter().zip(kept.macs.into_iter().chain(kept.keys)) {
+            dict.set_item(name, blocks(py, words)?)?;
+        }
+    }
+    Ok(dict)
+}

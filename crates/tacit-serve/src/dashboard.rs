@@ -16,6 +16,8 @@ use crate::records::RECORDS;
 use crate::visit::House;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,6 +27,13 @@ const GUARD: &str = "Content-Security-Policy: default-src 'none'; script-src 'se
     connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'\r\nCross-Origin-Resource-Policy: same-origin\r\n\
     Cross-Origin-Opener-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n";
+/// The same of a file that the browser stores and does not show.
+const SAVED: &str = "Content-Security-Policy: default-src 'none'\r\n\
+    Content-Disposition: attachment; filename=\"records.jsonl\"\r\nCross-Origin-Resource-Policy: same-origin\r\n";
+/// The longest chain that is handed out.
+const MOST_RECORDS: u64 = 64 << 20;
+/// Jobs that are shown.
+const SHOWN_JOBS: usize = 300;
 const HTML: &str = "text/html; charset=utf-8";
 /// How long an answer is given again: asking more often costs the service nothing.
 const FRESH: Duration = Duration::from_millis(500);
@@ -65,10 +74,33 @@ impl Dashboard {
             "/page.css" => answer("text/css; charset=utf-8", include_str!("dashboard/page.css")),
             "/page.js" => answer("text/javascript; charset=utf-8", include_str!("dashboard/page.js")),
             "/icon.svg" => answer("image/svg+xml", include_str!("dashboard/icon.svg")),
+            "/records.jsonl" => self.records(),
             "/data.json" => {
                 Answer { kind: "application/json", more: GUARD, ..Answer::text("200 OK", self.data()) }
             }
-            _ => Answer { more: GUARD, ..Answer::text("404 Not Found", "there are / and /data.json\n") },
+            _ => Answer {
+                more: GUARD,
+                ..Answer::text("404 Not Found", "there are /, /data.json and /records.jsonl\n")
+            },
+        }
+    }
+
+    /// The chain of records as a file to save: it holds no row, and nothing that opens a commitment.
+    fn records(&self) -> Answer {
+        let path = self.house.policy().state.join("records").join(RECORDS);
+        let mut text = String::new();
+        let read = File::open(&path).and_then(|file| file.take(MOST_RECORDS + 1).read_to_string(&mut text));
+        match read {
+            Ok(n) if n as u64 <= MOST_RECORDS => {
+                Answer { kind: "application/jsonl", more: SAVED, ..Answer::text("200 OK", text) }
+            }
+            Ok(_) => {
+                let why = format!("the records are longer than this page hands out; copy {}\n", shown(&path));
+                Answer { more: GUARD, ..Answer::text("413 Content Too Large", why) }
+            }
+            Err(_) => {
+                Answer { more: GUARD, ..Answer::text("404 Not Found", "no run has been recorded yet\n") }
+            }
         }
     }
 
@@ -102,6 +134,11 @@ impl Dashboard {
                 "memory": self.house.slots.memory_held(),
             },
             "throughput": throughput(&seen, now),
+            "jobs": policy.gates().take(SHOWN_JOBS).map(|(name, gate)| json!({
+                "job": name, "purpose": gate.purpose, "agreement": gate.agreement, "hours": gate.hours_text,
+                "expires": gate.expires.as_ref().map(|(day, _)| day),
+                "peers": policy.peers.keys().filter(|peer| gate.allows(peer)).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
             "budgets": budgets.into_iter().take(MOST_BUDGETS).collect::<Vec<_>>(),
             "more_budgets": more,
             "runs": seen.runs.iter().rev().map(run).collect::<Vec<_>>(),

@@ -3,6 +3,7 @@
 
 use crate::check;
 use crate::clock::Time;
+use crate::http::Port;
 use crate::json::hex;
 use crate::ledger::{self, Charge, Ledger, Spent};
 use crate::log::Event;
@@ -11,6 +12,8 @@ use crate::server::{self, Setup, Signal};
 use crate::terms::Accept;
 use crate::tests::Here;
 use crate::wire::{self, Message};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -204,7 +207,112 @@ fn a_shorter_ledger_knows_its_runs() {
     let more = kept.lines().last().unwrap().replace("\"run\":\"", "\"run\":\"f");
     std::fs::write(&records, format!("{kept}{more}\n")).unwrap();
     assert!(start(&folder, false).unwrap_err().to_string().contains("lacks 1 run "));
+    // Of a chain that was cut nothing is new.
+    std::fs::write(&records, format!("{}\n", kept.lines().next().unwrap())).unwrap();
+    let said = words(&start(&folder, false).unwrap());
+    assert!(said.contains("has no record of 1 run "), "{said}");
     drop(here);
+}
+
+fn charge(run: &str) -> Charge {
+    let (job, source, peer) = ("match".into(), "table".into(), "bob".into());
+    let (input, fingerprint) = (String::new(), String::new());
+    Charge { run: run.into(), time: 5, job, source, input, peer, fingerprint, rows: 1, aggregate: false }
+}
+
+/// Of a ledger that is made shorter while a run goes on the mark names that run: nothing else of it is left.
+#[test]
+fn a_shorter_ledger_names_the_runs_without_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, records) = (folder.path().join("ledger"), folder.path().join("records"));
+    std::fs::create_dir_all(records.join("pending")).unwrap();
+    let open = || {
+        let mut ledger = Ledger::open(&path).unwrap();
+        let found = ledger.compare(&records).unwrap();
+        let told = ledger.go_on(found, false).unwrap();
+        (ledger, told)
+    };
+    let (mut ledger, _) = open();
+    for run in ["a1", "b2", "c3"] {
+        ledger.charge(charge(run)).unwrap();
+    }
+    ledger.recorded("b2");
+    ledger.refund("c3").unwrap();
+    drop(ledger);
+    // One that still runs, by another process.
+    std::fs::write(records.join("pending/a1.json"), "").unwrap();
+    let mut ledger = Ledger::open(&path).unwrap();
+    let found = ledger.compare(&records).unwrap();
+    // Of a refund no record is to be expected.
+    let told = ledger.go_on(found, false).unwrap();
+    assert!(told.len() == 1 && told[0].contains("of 1 run:"), "b2 alone: {told:?}");
+    for run in ["d4", "e5"] {
+        ledger.charge(charge(run)).unwrap();
+    }
+    ledger.recorded("e5");
+    ledger.shorten();
+    drop(ledger);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mark = text.lines().rfind(|line| line.contains("\"mark\"")).unwrap();
+    assert!(mark.contains("[\"a1\",\"d4\"]") && !text.contains("\"charge\""), "{text}");
+    // Its record has come to nothing.
+    std::fs::remove_file(records.join("pending/a1.json")).unwrap();
+    let (_, told) = open();
+    assert!(told.len() == 1 && told[0].contains("of 2 runs"), "{told:?}");
+    assert!(open().1.is_empty(), "told once");
+}
+
+/// A run that did not begin was not charged in the end: no ledger has to know it.
+#[test]
+fn a_run_that_did_not_begin_is_not_missed() {
+    let here = Here::start("");
+    let mut session = here.connect();
+    here.offered(&mut session);
+    let accept = Accept { keys: 30, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
+    wire::send(session.channel(), &Message::Accept(accept)).unwrap();
+    wire::receive(session.channel(), wire::PROMPT).unwrap();
+    drop(session);
+    here.wait_for("refunded", 1);
+    let here = Ended::of(here);
+    let folder = here.folder.path();
+    let kept = std::fs::read_to_string(folder.join("state/records/records.jsonl")).unwrap();
+    assert!(kept.contains("not begun"), "{kept}");
+    std::fs::remove_file(folder.join("state/ledger")).unwrap();
+    assert_eq!(words(&start(folder, false).unwrap()), "");
+}
+
+/// Between two looks a service may have charged and recorded a run.
+#[test]
+fn what_only_one_look_finds_is_not_lacking() {
+    let here = Ended::of(ran(1));
+    let state = here.folder.path().join("state");
+    let look = |name: &str| Ledger::look(&state.join(name)).unwrap().compare(&state.join("records")).unwrap();
+    std::fs::write(state.join("none"), "").unwrap();
+    assert!(look("none").is_lacking() && !look("ledger").is_lacking());
+    assert!(!look("none").and(&look("ledger")).is_lacking());
+    assert!(look("none").and(&look("none")).is_lacking());
+}
+
+/// A run that cannot be charged after its offer, or is charged and cannot begin, is refused by name, and not charged.
+#[cfg(unix)]
+#[test]
+fn a_run_that_cannot_be_written_down_after_its_offer_is_not_charged() {
+    let here = ran(2);
+    let at = |name: &str| here.folder.path().join(name);
+    for (name, rule) in [("state/ledger", "ledger"), ("state/records/pending", "records")] {
+        let mut session = here.connect();
+        here.offered(&mut session);
+        std::fs::rename(at(name), at("away")).unwrap();
+        let accept = Accept { keys: 30, commitment: hex(&[0; 32]), head: hex(&[0; 32]), proof: None };
+        wire::send(session.channel(), &Message::Accept(accept)).unwrap();
+        let answer = wire::receive(session.channel(), wire::PROMPT).unwrap().0;
+        let Message::Refusal(no) = answer else { panic!("{name}: {answer:?}") };
+        assert!(no.rule == rule && no.what.contains("ask its operator"), "{name}: {no:?}");
+        std::fs::rename(at("away"), at(name)).unwrap();
+    }
+    here.wait_for("refunded", 1);
+    let here = Ended::of(here);
+    assert_eq!(spent(here.folder.path()).rows, 80);
 }
 
 /// The ledger, the records or their file moved away from under the service: a refusal by name, an error in the log, and
@@ -244,6 +352,51 @@ fn what_cannot_be_written_down_is_refused_by_name() {
     let here = Ended::of(here);
     assert_eq!(spent(here.folder.path()).rows, 160);
     assert_eq!(words(&start(here.folder.path(), false).unwrap()), "");
+}
+
+/// Whoever watches the service is told, and told when it is over.
+#[cfg(unix)]
+#[test]
+fn a_service_that_cannot_charge_is_not_healthy() {
+    let here = Ended::of(ran(0));
+    let folder = here.folder.path();
+    let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let path = folder.join("policy.toml");
+    let policy = Policy::load(&path).unwrap();
+    let (signal, signals) = mpsc::channel();
+    let setup = Setup {
+        path,
+        log: Box::new(|_: &Event| ()),
+        available: || None,
+        clock: Box::new(Time::now),
+        signals,
+        metrics: Some(Port::bind("metrics", &at.to_string()).unwrap()),
+        dashboard: None,
+        accept_ledger: false,
+    };
+    let service = std::thread::spawn(move || server::serve(policy, setup).unwrap());
+    let wait_for = |code: &str| {
+        for _ in 0..400 {
+            let mut stream = TcpStream::connect(at).unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            if answer.contains(code) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("no {code}");
+    };
+    wait_for(" 200 ");
+    for name in ["state/ledger", "state/records"] {
+        std::fs::rename(folder.join(name), folder.join("away")).unwrap();
+        wait_for(" 503 ");
+        std::fs::rename(folder.join("away"), folder.join(name)).unwrap();
+        wait_for(" 200 ");
+    }
+    signal.send(Signal::Drain).unwrap();
+    service.join().unwrap();
 }
 
 /// What is left of a service that has ended.

@@ -422,3 +422,17 @@ fn an_export_for_one_peer_shows_nothing_of_others_and_verifies() {
         assert!(compare(&asker, &withheld).unwrap_err().to_string().contains("is missing in"));
     }
 }
+
+/// A chain that had a record has one as long as the service runs: an empty file is none of its own.
+#[test]
+fn a_chain_that_was_emptied_does_not_begin_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, _) = chains(folder.path(), 2);
+    let (service, _) = Records::open(&folder.path().join("alice"), &alice, Side::Service).unwrap();
+    let (path, kept) = (folder.path().join("alice/records.jsonl"), text(folder.path(), "alice"));
+    let head = service.head().unwrap();
+    std::fs::write(&path, "").unwrap();
+    assert!(service.head().unwrap_err().to_string().contains("put it back"));
+    std::fs::write(&path, &kept).unwrap();
+    assert_eq!(service.head().unwrap(), head);
+}

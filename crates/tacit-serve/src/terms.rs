@@ -430,8 +430,22 @@ impl Offer {
         keys <= self.fitting_keys
     }
 
+    /// Why the service refuses a client with `keys` keys, if it does by the sizes that the job takes.
+    pub fn size_refused(&self, keys: u64) -> Option<String> {
+        let (rule, bound) = match keys {
+            _ if keys > self.max_peer_keys => ("max_peer_keys", format!("at most {}", self.max_peer_keys)),
+            _ if keys < self.min_peer_keys => ("min_peer_keys", format!("at least {}", self.min_peer_keys)),
+            _ => return None,
+        };
+        let keys = counted(keys, "distinct key");
+        Some(format!("you have {keys}, and this job takes {bound} (rule `{rule}`)"))
+    }
+
     fn fits_words(&self, keys: u64) -> String {
         let most = self.fitting_keys;
+        if let Some(why) = self.size_refused(keys) {
+            return format!("this run will be refused: {why}");
+        }
         match self.fits(keys) {
             true => format!(
                 "with {keys} this run fits into what is left, as with up to {most}",

@@ -25,6 +25,7 @@
 //!   each triple of the rows that are held, one beside the first where there are three, and in the last phase
 //!   the garbler's 16 a gate: about 170 MB, whatever the length, and 50 more over a long line, where another row is
 //!   held.
+//! - **Triples alone** ([`Session::triples`]) are the first phase's, for a protocol of the caller's own.
 //! - **On the disk**: [`Session::store`] and [`Stored`] keep the first phase in a sealed file that serves
 //!   once.
 //! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and
@@ -76,12 +77,14 @@ mod stream;
 mod stretch;
 #[cfg(test)]
 mod tests;
+mod triples;
 
 pub use demand::Demand;
 pub use dependent::Dependent;
 pub use independent::Independent;
 pub use session::Session;
 pub use stored::{Header, Stored};
+pub use triples::Triples;
 
 use crate::Error;
 use crate::Result;

@@ -307,7 +307,6 @@ fn line_of(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     /// A value that the option takes, as TOML; candidates are tried, as only the option knows.
     fn value_for(arg: &Arg) -> Option<String> {
@@ -340,7 +339,7 @@ mod tests {
     /// top.
     #[test]
     fn every_long_option_is_a_key() {
-        let mut command = crate::Cli::command();
+        let mut command = crate::command();
         command.build();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("job.toml");
@@ -378,7 +377,7 @@ mod tests {
     /// No option takes its value from the environment.
     #[test]
     fn nothing_is_read_from_environment_variables() {
-        let mut command = crate::Cli::command();
+        let mut command = crate::command();
         command.build();
         let mut rest = vec![&command];
         while let Some(current) = rest.pop() {

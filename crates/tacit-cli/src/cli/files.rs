@@ -12,16 +12,19 @@ use tacit_console::files::{Kind, Named, check_outputs};
 /// Every option that names an output: the subcommand, the option's long name, and what it holds.
 const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("keygen", "out", Kind::KeyPair),
+    ("init", "out", Kind::Result),
     ("invite", "out", Kind::Secret),
     ("join", "out", Kind::Secret),
     ("psi", "output", Kind::Result),
     ("psi", "output-rest", Kind::Result),
     ("psi", "output-all", Kind::Result),
+    ("psi", "report", Kind::Result),
     ("psi", "spill", Kind::Folder),
     ("psi", "resume", Kind::Folder),
     ("request", "output", Kind::Result),
     ("request", "output-rest", Kind::Result),
     ("request", "output-all", Kind::Result),
+    ("request", "report", Kind::Result),
     ("audit export", "output", Kind::Result),
     ("ot", "out", Kind::Result),
     ("ot pool make", "file", Kind::Secret),
@@ -29,6 +32,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("ot deal", "receiver", Kind::Secret),
     ("ot expand", "out", Kind::Result),
     ("vole", "out", Kind::Result),
+    ("triples", "out", Kind::Result),
     ("nisc keygen", "out", Kind::KeyPair),
     ("nisc answer", "key", Kind::Secret),
     ("nisc answer", "out", Kind::Result),
@@ -152,7 +156,6 @@ fn label(arg: &Arg) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use std::collections::BTreeSet;
 
     /// Every option that names a file to read, or one that is read and written in place.
@@ -195,7 +198,7 @@ mod tests {
     /// Whoever adds an option that names a file says here or in `OUTPUTS` what becomes of the file.
     #[test]
     fn every_option_that_names_a_file_is_known_as_input_or_output() {
-        let mut command = crate::Cli::command();
+        let mut command = crate::command();
         command.build();
         let (mut rest, mut outputs) = (vec![(String::new(), &command)], BTreeSet::new());
         while let Some((words, command)) = rest.pop() {

@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use tacit::Result;
 use tacit::crypto::text::counted;
-use tacit::data::keys::{KeyType, Named, NoType, Tally, listed, plain, quoted};
+use tacit::data::keys::{KeyType, Named, NoType, Reason, Tally, listed, plain, quoted};
 use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
 use tacit::data::table::Source;
 
 /// What the help of a subcommand says of types.
 pub(crate) const TYPES: &str = "\
-Keys (--key COL[:TYPE]) are text unless a type says more; both sides name the same types in the same order:
+Keys (--key COL[:TYPE]) are text if no type follows; use the same types in the same order on both sides:
   text, text:nfkc                as written; in compatibility form, without invisible characters
   email, email:gmail             an address; with gmail, its dots and what is behind a plus go
-  phone:REGION, phone            a telephone number, written as in REGION (such as NL), or only as +31 ...
+  phone:REGION, phone            a telephone number as in REGION (such as NL), or as +31 ...
   date, date:DMY|MDY|YMD         2024-01-31, or in the order named
   int, uuid, name                a whole number; a UUID; a name without accents and punctuation
   decimal, decimal:comma         an exact decimal: 1.50 is 1.5; with a comma before the fraction
   postcode:COUNTRY, postcode     a postcode
-  TYPE:sha256                    our clear values are hashed (SHA-256 of the normal form) before the run
-  sha256-hex:TYPE, sha256-hex    our values are such hashes already
-Hashing protects nothing: who can guess a value can hash it. LABEL=COL:TYPE gives the column a name that
-both sides must say. The rules are published: docs/keys.md.";
+  TYPE:sha256                    your clear values are hashed (SHA-256 of their normal form)
+  sha256-hex:TYPE, sha256-hex    your values are such hashes already
+Hashing protects nothing: anyone who can guess a value can hash it. LABEL=COL:TYPE gives the column a name
+that must match on both sides. The rules are published: docs/keys.md.";
 
 /// What makes a row's key.
 #[derive(clap::Args)]
@@ -41,7 +41,7 @@ pub(crate) struct KeyArgs {
     /// Compares keys of text in upper and lower case as they are; both sides must do so
     #[arg(long)]
     no_case_fold: bool,
-    /// Words for nothing in our file, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    /// Words for nothing in your file, such as NULL,\N,n/a: a cell that is one of them counts as empty
     #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
     /// Shows up to so many values that are no key of their type; they are shown here and sent nowhere
@@ -74,6 +74,11 @@ pub(crate) fn column_list(text: &str) -> std::result::Result<Columns<String>, St
 }
 
 impl KeyArgs {
+    /// Whether a column was named.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.key.is_empty()
+    }
+
     /// The key of our rows.
     pub(crate) fn spec(&self) -> KeySpec {
         let normalisation =
@@ -111,7 +116,7 @@ pub(crate) fn read(
 /// What was refused, for programs: how often by column, type and reason, and the samples that were asked for.
 pub(crate) fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
     let each = |((part, reason), rows): (&(usize, _), &u64)| {
-        let reason: &tacit::data::keys::Reason = reason;
+        let reason: &Reason = reason;
         json!({"column": column(spec, *part), "type": kind(spec, *part), "reason": reason.word(), "rows": rows})
     };
     object["refused"] = tally.refused.iter().map(each).collect();
@@ -131,10 +136,11 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
     if tally.unfit() > 0 {
         for ((part, reason), rows) in &tally.refused {
             text += &format!(
-                "refused: {}, column {} as {}: {reason}\n",
+                "refused: {}, column {} as {}: {}\n",
                 counted(*rows, "row"),
                 column(spec, *part),
-                kind(spec, *part)
+                kind(spec, *part),
+                why(spec, *part, *reason)
             );
         }
     }
@@ -144,7 +150,8 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
     for sample in &tally.samples {
         // Escaped, so that an invisible character is seen and none moves the terminal's cursor.
         let (column, value) = (column(spec, sample.part), sample.text.escape_debug());
-        text += &format!("  row {}, {column}: \"{value}\": {}\n", sample.row, sample.reason);
+        let why = why(spec, sample.part, sample.reason);
+        text += &format!("  row {}, {column}: \"{value}\": {why}\n", sample.row);
     }
     text
 }
@@ -187,6 +194,10 @@ fn hints(spec: &KeySpec, tally: &Tally) -> Vec<String> {
 
 fn column(spec: &KeySpec, part: usize) -> &str {
     spec.columns.get(part).map_or("", |column| column.trim())
+}
+
+fn why(spec: &KeySpec, part: usize, reason: Reason) -> String {
+    spec.types.get(part).unwrap_or(&KeyType::TEXT).refusal(reason)
 }
 
 fn kind(spec: &KeySpec, part: usize) -> String {

@@ -3,11 +3,14 @@
 
 pub(crate) mod config;
 pub(crate) mod files;
+pub(crate) mod help;
 pub(crate) mod keys;
 pub(crate) mod messages;
 pub(crate) mod own;
+mod pdf;
 pub(crate) mod peer;
 pub(crate) mod plan;
+pub(crate) mod report;
 pub(crate) mod results;
 pub(crate) mod share;
 pub(crate) mod table;

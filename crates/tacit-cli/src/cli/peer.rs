@@ -1,5 +1,6 @@
 //! The options that say who the peer is and how to reach it.
 
+use crate::cli::report::Sides;
 use crate::cli::{Context, verbose, waiting};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +37,7 @@ pub(crate) struct PeerArgs {
     /// The HTTP proxy, as HOST:PORT, that leads to the peer or the relay (method CONNECT)
     #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
     proxy: Option<String>,
-    /// Our private key, from `tacit keygen`
+    /// Your private key, from `tacit keygen`
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
     /// The peer's public key
@@ -46,7 +47,7 @@ pub(crate) struct PeerArgs {
     /// key
     #[arg(long, value_name = "FILE", requires_all = ["certificate", "peer_name", "identity"], conflicts_with = "peer")]
     authority: Option<PathBuf>,
-    /// Our certificate chain, in PEM, with --authority
+    /// Your certificate chain, in PEM, with --authority
     #[arg(long, value_name = "FILE", requires = "authority")]
     certificate: Option<PathBuf>,
     /// The name in the peer's certificate, with --authority
@@ -58,8 +59,7 @@ pub(crate) struct PeerArgs {
     /// Allows --insecure-plaintext beyond this machine
     #[arg(long, requires = "insecure_plaintext")]
     i_understand: bool,
-    /// Takes the base OT roted and refuses every protocol that a quantum computer breaks; both sides must say
-    /// the same
+    /// Rejects every protocol that a quantum computer breaks, and uses the base OT roted; must match on both sides
     #[arg(long)]
     post_quantum: bool,
     /// Computing threads. An intersection without --memory computes on all cores by default, and the two sides may
@@ -67,7 +67,7 @@ pub(crate) struct PeerArgs {
     /// give the same number
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: Option<u16>,
-    /// Emulates a slower link: loopback (none), lan, wan or MBPS/ONE-WAY-MS; both sides must say the same
+    /// Emulates a slower link: loopback (none), lan, wan or MBPS/ONE-WAY-MS; must match on both sides
     #[arg(long, value_name = "NAME", default_value = "loopback")]
     link: LinkModel,
     /// Seconds to wait for the peer to appear
@@ -92,6 +92,12 @@ impl PeerArgs {
             (None, Some(name)) => Some(format!("certificate {name}")),
             (None, None) => None,
         })
+    }
+
+    /// The two sides, as a report names them.
+    pub(crate) fn sides(&self, input: &[PathBuf]) -> Result<Sides> {
+        let certificates = (self.certificate.as_deref(), self.peer_name.as_deref());
+        Sides::new((self.identity(), self.peer.as_deref()), certificates, input)
     }
 
     /// Whether a peer was named at all.

@@ -17,13 +17,13 @@ const WORKBOOK_CELL: u64 = 32_767;
 /// The files that the rows of a result go to.
 #[derive(clap::Args)]
 pub(crate) struct ResultArgs {
-    /// Writes our matching rows, with all their columns, to this file
+    /// Writes your matching rows, with all their columns, to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Writes our other rows, whose key the peer does not have or which have none, to this file
+    /// Writes your other rows, whose key the peer does not have or which have none, to this file
     #[arg(long, value_name = "FILE")]
     output_rest: Option<PathBuf>,
-    /// Writes all of our rows to this file, with a column `matched` and the peer's columns, which are empty
+    /// Writes all of your rows to this file, with a column `matched` and the peer's columns, which are empty
     /// where a row does not match
     #[arg(long, value_name = "FILE")]
     output_all: Option<PathBuf>,

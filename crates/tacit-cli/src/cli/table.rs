@@ -15,17 +15,17 @@ pub(crate) struct Dialect {
 /// How our table is written.
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct Written {
-    /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
+    /// What separates the fields of your file: one character, or auto for the most frequent of , ; | and tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]
     delimiter: Delimiter,
-    /// What encloses fields of our file that hold a separator: one character, or none
+    /// What encloses fields of your file that hold a separator: one character, or none
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = quote)]
     quote: Quote,
-    /// What stands before a quote in a quoted field of our file, such as \, if quotes are not doubled; with
+    /// What stands before a quote in a quoted field of your file, such as \, if quotes are not doubled; with
     /// --quote none, what stands before a separator or a line end that is part of a field
     #[arg(long, value_name = "CHAR", value_parser = byte)]
     escape: Option<u8>,
-    /// The first line of our file is data; columns are then named by their numbers, from 1
+    /// The first line of your file is data; columns are then named by their numbers, from 1
     #[arg(long)]
     no_header: bool,
     /// The encoding of your file, such as windows-1252 or utf-16le, if it is not UTF-8; outputs are UTF-8

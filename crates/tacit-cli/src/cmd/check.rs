@@ -1,4 +1,4 @@
-//! `tacit check`: what a run would see in a file, and a rehearsal with another one.
+//! `tacit check`: the columns of a file, what a run would see in it, and a rehearsal with another one.
 
 use crate::cli::Context;
 use crate::cli::keys::{self, Columns, KeyArgs, TYPES, key_list};
@@ -6,26 +6,32 @@ use crate::cli::table::Dialect;
 use serde_json::json;
 use std::path::PathBuf;
 use tacit::crypto::text::counted;
-use tacit::data::keys::Named;
+use tacit::data::columns::{self, Column};
+use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySet, KeySpec, Shown, plain_join};
 use tacit::{Error, Result};
 
 const AFTER: &str = "\
 Examples:
+  tacit check customers.csv
   tacit check --input customers.csv --key mail:email --show-refused 10
   tacit check --input customers.csv --key mail:email --against kunden.csv --against-key adresse:email
 
-Nothing is sent: with --against both files are read here, and joined in the clear, for test data or for \
+Without --key it lists the columns: the type that each seems to have, an example with letters and digits masked, \
+and how many cells are empty. Nothing is sent: with --against both files are read here, and joined in the clear, for test data or for \
 two files of one's own.";
 
-/// What a run would see in our file: rows, keys, and what is no key.
+/// What a file holds: its columns, or what a run would see with a key
 #[derive(clap::Args)]
-#[command(after_help = const_format())]
+#[command(after_help = const_format(), mut_arg("key", |key| key.required(false)))]
 pub(crate) struct Args {
+    /// Your table, as --input has it
+    #[arg(value_name = "FILE", conflicts_with = "input")]
+    files: Vec<PathBuf>,
     /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
     /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
     /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
-    #[arg(long, value_name = "FILE", required = true, num_args = 1)]
+    #[arg(long, value_name = "FILE", required_unless_present = "files", num_args = 1)]
     input: Vec<PathBuf>,
     #[command(flatten)]
     key: KeyArgs,
@@ -35,7 +41,7 @@ pub(crate) struct Args {
     /// Another table, as the other side would have it: the keys in both are counted
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// The other table's columns and types; those of --key unless given
+    /// The other table's columns and types (default: those of --key)
     #[arg(long, value_name = "[LABEL=]COL[:TYPE]", num_args = 1, value_parser = key_list, requires = "against")]
     against_key: Vec<Columns<Named>>,
     #[command(flatten)]
@@ -47,6 +53,14 @@ fn const_format() -> String {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    let args = Args { input: [args.input, args.files].concat(), files: Vec::new(), ..args };
+    if !args.key.is_given() {
+        if args.against.is_some() {
+            let what = "compares keys: name yours with --key";
+            return Err(Error::Parameter { name: "against", what: what.into() });
+        }
+        return list(&args, context);
+    }
     let mut spec = args.key.spec();
     spec.shown.forms = args.show_keys.into();
     let theirs = match (&args.against, args.against_key.is_empty()) {
@@ -77,6 +91,92 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         }
     }
     context.result(&object, text.trim_end())
+}
+
+/// Lists the columns, and what to run next.
+fn list(args: &Args, context: &Context) -> Result<()> {
+    let found = columns::look(&args.input, args.table.options())?;
+    let file = keys::files(&args.input);
+    let each = |column: &Column| {
+        json!({
+            "column": column.name,
+            "type": (!column.key_type.is_empty()).then_some(column.key_type),
+            "example": column.example,
+            "empty": column.empty,
+            "words_for_nothing": column.words,
+            "no_key": column.no_key,
+        })
+    };
+    let key = suggested(&found.columns);
+    let mut object = json!({ "name": "check", "file": file, "rows": found.rows });
+    object["columns"] = found.columns.iter().map(each).collect();
+    object["suggested_key"] = json!(key);
+    let title = ["column", "seems to be", "example", "empty"].map(str::to_owned);
+    let mut lines = vec![title];
+    for column in &found.columns {
+        let kind = match column.no_key {
+            Some(what) => format!("no key ({what})"),
+            None => column.key_type.to_owned(),
+        };
+        let name = column.name.escape_debug().to_string();
+        lines.push([name, kind, column.example.clone(), share(column.empty, found.rows)]);
+    }
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    let mut text = format!(
+        "{file}: {}, {}\n",
+        counted(found.rows, "row"),
+        counted(found.columns.len() as u64, "column")
+    );
+    for line in &lines {
+        let [name, kind, example] = [0, 1, 2].map(|at| format!("{:w$}", line[at], w = widths[at]));
+        text += &format!("  {name}  {kind}  {example}  {}\n", line[3]);
+    }
+    for column in found.columns.iter().filter(|column| !column.words.is_empty()) {
+        text += &format!(
+            "note: in column {}, {} may stand for nothing; --null '{}' counts that as empty\n",
+            quoted(&column.name),
+            column.words.join(", "),
+            column.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(",")
+        );
+    }
+    if let Some(key) = key {
+        let inputs: Vec<String> =
+            args.input.iter().map(|path| format!("--input {}", shell(&path.to_string_lossy()))).collect();
+        let (inputs, key) = (inputs.join(" "), shell(&key));
+        text += &format!(
+            "\nto check the keys:      tacit check {inputs} --key {key}\nto run with a partner:  tacit psi --connect \
+             HOST:7700 --identity tacit.key --peer peer.pub \\\n      {inputs} --key {key} --output matches.csv"
+        );
+    }
+    context.result(&object, text.trim_end())
+}
+
+/// The column that most likely names a person or thing, as `--key` takes it.
+pub(super) fn suggested(columns: &[Column]) -> Option<String> {
+    let of = |kinds: &[&str]| columns.iter().find(|column| kinds.contains(&column.key_type));
+    let distinct = |kinds: &[&str]| columns.iter().find(|c| c.distinct && kinds.contains(&c.key_type));
+    let found = of(&["email"])
+        .or_else(|| of(&["uuid"]))
+        .or_else(|| of(&["phone", "phone:REGION"]))
+        .or_else(|| distinct(&["text", "int"]))
+        .or_else(|| of(&["text", "int"]))?;
+    let name = quoted(&found.name);
+    Some(if found.key_type == "text" { name } else { format!("{name}:{}", found.key_type) })
+}
+
+fn share(part: u64, whole: u64) -> String {
+    match (part, whole) {
+        (0, _) | (_, 0) => "-".to_owned(),
+        _ if part == whole => "all".to_owned(),
+        _ => format!("{:.1} %", (part as f64 / whole as f64 * 100.0).max(0.1)),
+    }
+}
+
+/// A word as a shell takes it.
+pub(super) fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:=@+,".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// What a handshake would say, without the peer.
@@ -116,12 +216,11 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         object["normal_forms"] = json!(keys.tally().forms);
     }
     let mut text = format!(
-        "{file}: {}, {} ({}), {} with the key of an earlier row, \
-         {} with an empty key, {} refused\n{}",
+        "{file}: {}, {} ({}), {}, {} with an empty key, {} refused\n{}",
         counted(keys.rows(), "row"),
         counted(distinct, "distinct key"),
         spec.agreed_types(),
-        counted(keys.duplicate_rows(), "row"),
+        counted(keys.duplicate_rows(), "duplicate"),
         counted(keys.rows_without_key() - keys.tally().unfit(), "row"),
         keys.tally().unfit(),
         keys::refused_text(spec, keys.tally()),

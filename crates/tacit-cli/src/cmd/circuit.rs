@@ -45,7 +45,7 @@ enum What {
         /// The format: Bristol Fashion, or the old one of two inputs and one output
         #[arg(long, value_enum, default_value = "fashion")]
         format: FormatArg,
-        /// Where to; standard output unless given
+        /// The file to write (default: standard output)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -53,7 +53,7 @@ enum What {
     Draw {
         #[command(flatten)]
         function: Named,
-        /// Where to; standard output unless given
+        /// The file to write (default: standard output)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },

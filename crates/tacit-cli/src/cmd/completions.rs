@@ -1,7 +1,6 @@
 //! `tacit completions`: what a shell needs to complete the command's words.
 
 use crate::cli::Context;
-use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io::Write;
 use tacit::Result;
@@ -23,7 +22,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: Args, _: &Context) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::Cli::command(), "tacit", &mut script);
+    clap_complete::generate(args.shell, &mut crate::command(), "tacit", &mut script);
     let mut out = std::io::stdout().lock();
     let fault = |e| tacit_console::stdout_fault(&e);
     out.write_all(&script).and_then(|()| out.flush()).map_err(fault)

@@ -19,8 +19,10 @@ use zeroize::Zeroizing;
 pub(super) const AFTER: &str = "\
 Examples:
   dealer  tacit ot deal --count 10000000 --sender alice.seed --receiver bob.seed
-  alice   tacit ot expand --seed alice.seed --out alice.npz          correlated OTs, without the network
-  or      tacit ot --connect … --role sender --seed alice.seed --count 10000000 --kind rot --out alice.npz
+  alice   tacit ot expand --seed alice.seed --out alice.npz
+          (correlated OTs, without the network), or
+          tacit ot --connect … --role sender --seed alice.seed --count 10000000 --kind rot \\
+              --out alice.npz
 
 The dealer knows every correlation: both sides must trust it not to side with the other, and to destroy its copies. A
 seed is as secret as what it expands to, and serves once: its file is wiped then. Never put an old copy back.";
@@ -45,7 +47,7 @@ pub(super) struct DealArgs {
 /// Expands a seed.
 #[derive(clap::Args)]
 pub(super) struct ExpandArgs {
-    /// Our seed
+    /// Your seed
     #[arg(long, value_name = "FILE")]
     seed: PathBuf,
     /// Where our share goes

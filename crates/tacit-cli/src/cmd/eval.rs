@@ -118,8 +118,8 @@ enum Command {
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must
-    /// say the same
+    /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs);
+    /// must match on both sides
     #[arg(value_name = "CIRCUIT|NAME|PROGRAM", required_unless_present = "list")]
     function: Option<String>,
     #[command(flatten)]
@@ -130,7 +130,7 @@ pub(crate) struct Args {
     /// Which side this is
     #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
     role: Option<Role>,
-    /// Our input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines (plain
+    /// Your input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines (plain
     /// or packed), Parquet or Arrow, and several of them are one table
     #[arg(long, value_name = "VALUE|@FILE", num_args = 1, allow_negative_numbers = true)]
     input: Vec<String>,
@@ -150,8 +150,8 @@ pub(crate) struct Args {
     /// Writes the table's rows with the outputs behind them to this file, in the format that its name says
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
-    /// Of all rows only the sum of the results is shown, or how many of them are true or not zero; both sides
-    /// must say the same
+    /// Of all rows only the sum of the results is shown, or how many of them are true or not zero;
+    /// must match on both sides
     #[arg(long, value_enum, requires = "batch", conflicts_with_all = ["output", "dry_run"])]
     aggregate: Option<AggregateArg>,
     #[command(flatten)]
@@ -159,21 +159,21 @@ pub(crate) struct Args {
     /// How outputs are written
     #[arg(long, value_enum, default_value = "hex")]
     format: FormatArg,
-    /// Who learns the outputs; both sides must say the same
+    /// Who learns the outputs; must match on both sides
     #[arg(long, value_enum, default_value = "both")]
     output_to: OutputArg,
-    /// Against which peer to protect; both sides must say the same
+    /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that keep to it; auto
-    /// measures the link where several serve. Both sides must say the same
+    /// measures the link where several serve. Must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", value_parser = protocols())]
     protocol: String,
-    /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say
-    /// the same
+    /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link.
+    /// Must match on both sides
     #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"], conflicts_with = "online")]
     copies: String,
-    /// The OT extension; both sides must say the same
+    /// The OT extension; must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", conflicts_with = "online")]
     ot: String,
     /// Does ahead what needs no inputs, and keeps it in this new file

@@ -23,7 +23,9 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
-    let keys = PublicKeys::of_file(&args.file)?;
+    let is_public = args.file.extension().is_some_and(|end| end.eq_ignore_ascii_case("pub"));
+    // Of a public file that is not there it says whom to ask.
+    let keys = if is_public { PublicKeys::load(&args.file) } else { PublicKeys::of_file(&args.file) }?;
     let fingerprint = keys.newest().fingerprint();
     let mut object = json!({ "name": "fingerprint", "file": args.file, "fingerprint": fingerprint });
     let mut text = fingerprint;

@@ -158,7 +158,10 @@ impl Common {
         if !self.out.exists() {
             return Ok(());
         }
-        let what = format!("{} exists already and is not overwritten; choose another name", name(&self.out));
+        let what = format!(
+            "{} exists already and is not overwritten: a public key never is; choose another name",
+            name(&self.out)
+        );
         Err(Error::Parameter { name: "out", what })
     }
 

@@ -12,7 +12,7 @@ const AFTER: &str = "\
 Examples:
   tacit keygen --out alice.key      writes alice.key (private, mode 600) and alice.pub (for the peer)
   tacit keygen --out alice-2027.key --successor-of alice.key
-                                    a new key that alice.pub names from now on: give that file to the peer
+      makes a new key that alice.pub names from now on: give that file to the peer
 
 Tell the peer the fingerprint over another way than the file, for instance by telephone.
 A successor needs no telephone: the old key signs it. Peers accept the old key for --overlap more days.";

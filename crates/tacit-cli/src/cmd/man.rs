@@ -2,7 +2,7 @@
 
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use serde_json::json;
 use std::io::Write;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
-    let mut command = crate::Cli::command();
+    let mut command = crate::command();
     command.build();
     let Some(folder) = args.dir else {
         let page = render(command)?;

@@ -10,6 +10,7 @@ mod doctor;
 mod eval;
 mod fingerprint;
 mod gateway;
+mod init;
 mod invite;
 mod keygen;
 mod man;
@@ -22,6 +23,7 @@ mod relay;
 mod request;
 mod serve;
 mod tags;
+mod triples;
 mod vole;
 
 use crate::cli::Context;
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Keygen(keygen::Args),
     /// Shows the fingerprint of a key file
     Fingerprint(fingerprint::Args),
+    /// Asks six questions and writes a configuration, or a service's policy, with comments
+    Init(init::Args),
     /// Exchanges public keys with a partner: prints a code, which you tell the partner
     Invite(invite::InviteArgs),
     /// Exchanges public keys with the partner who gave you the code
@@ -55,7 +59,7 @@ pub(crate) enum Command {
     Request(Box<request::Args>),
     /// Verifies and shows the signed records of requests
     Audit(audit::Args),
-    /// What a run would see in a file: rows, keys, and what is no key
+    /// What a file holds: its columns, or with --key what a run would see
     Check(check::Args),
     /// A file of tags of a large set: published once, queried by those who have small ones
     Tags(tags::Args),
@@ -63,6 +67,8 @@ pub(crate) enum Command {
     Ot(Box<ot::Args>),
     /// Makes correlations w = v + u·Δ over a field with the peer
     Vole(Box<vole::Args>),
+    /// Makes Beaver triples with the peer: shares of a, b and c = a·b
+    Triples(Box<triples::Args>),
     /// Oblivious transfers whose messages are files
     Nisc(nisc::Args),
     /// Evaluates a circuit, or a function by name, on both parties' inputs
@@ -98,6 +104,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
         Command::Request(args) => request::run(*args, context),
         Command::Audit(args) => audit::run(args, context),
         Command::Keygen(args) => keygen::run(args, context),
+        Command::Init(args) => init::run(args, context),
         Command::Invite(args) => invite::invite(args, context),
         Command::Join(args) => invite::join(args, context),
         Command::Fingerprint(args) => fingerprint::run(args, context),
@@ -106,6 +113,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
         Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
         Command::Vole(args) => vole::run(*args, context),
+        Command::Triples(args) => triples::run(*args, context),
         Command::Nisc(args) => nisc::run(args, context),
         Command::Eval(args) => eval::run(args, context),
         Command::Circuit(args) => circuit::run(args, context),

@@ -100,7 +100,7 @@ pub(crate) struct Args {
     max_message: u64,
     /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; both sides
     /// must say the same
-    #[arg(long, value_name = "P", conflicts_with_all = ["kind", "protocol", "set", "code", "up_front", "pool", "seed", "messages", "choices", "dry_run"])]
+    #[arg(long, value_name = "P", conflicts_with_all = ["kind", "protocol", "set", "code", "up_front", "pool", "seed", "messages", "choices"])]
     of: Option<usize>,
     /// Writes our share to this file, readable by its owner alone. What a receiver of --kind ot gets may go to
     /// a table too (.csv, .parquet, .arrow, .xlsx)
@@ -155,7 +155,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let (kind, security) = (tacit::job::vole::Kind::OneOf(p), args.security);
         let job = tacit::job::vole::Job { role: vole::side(role), kind, count, security: security.into() };
         let (base_ot, out) = (args.base_ot.as_deref(), args.out.as_deref());
-        return vole::Run { job, name: "ot", peer: &args.peer, base_ot, out }.make(security, context);
+        let run = vole::Run { job, name: "ot", peer: &args.peer, base_ot, out };
+        return if args.dry_run { run.foresee(context) } else { run.make(security, context) };
     }
     // A name that does not serve is refused before anything else.
     let named = ot::protocol(&args.protocol, args.security.into())?;

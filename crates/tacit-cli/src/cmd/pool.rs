@@ -45,7 +45,7 @@ pub(super) struct MakeArgs {
     /// Which half this is
     #[arg(long, value_enum)]
     role: Role,
-    /// How many correlations; both sides must say the same
+    /// How many correlations; must match on both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
     /// The new pool; must not exist
@@ -54,19 +54,19 @@ pub(super) struct MakeArgs {
     /// Seals the pool with the bytes of this file, 32 at least, instead of the identity key
     #[arg(long, value_name = "FILE")]
     pool_key: Option<PathBuf>,
-    /// The protocol; both sides must say the same
+    /// The protocol; must match on both sides
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
-    /// The LPN set of ferret or ferret-uni, as in `tacit ot`; both sides must say the same
+    /// The LPN set of ferret or ferret-uni, as in `tacit ot`; must match on both sides
     #[arg(long, value_name = "SET")]
     set: Option<String>,
-    /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
+    /// The code of silent: linear (default) or quasi-cyclic; must match on both sides
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
-    /// Against which peer to protect; both sides must say the same
+    /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The base OT; both sides must say the same
+    /// The base OT; must match on both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
     #[command(flatten)]

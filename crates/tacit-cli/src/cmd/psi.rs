@@ -8,6 +8,7 @@ use crate::cli::Context;
 use crate::cli::keys::{self, Columns, KeyArgs, column_list};
 use crate::cli::output::Output;
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::report::{Report, ReportArgs, Sides};
 use crate::cli::results::{Put, ResultArgs};
 use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
@@ -36,32 +37,31 @@ Examples:
       --input kunden.csv --key email --result me --output both.csv
   tacit psi --config job.toml --key last_name,birthdate
 
-The other side learns how many distinct keys we have, and with --result peer or both also
-which of its own keys we have; nothing else. A cheating one that gets the result can test more
-keys than it announces, up to a bound that --dry-run and the result name. With --security
-semi-honest all this holds for a peer that keeps to the protocol; if it deviates, nothing does.
-Keys must be as many, of the same types (`tacit check --help` lists them) and in the same order on
-both sides; their names may differ.
+Your partner learns how many distinct keys you have and, with --result peer or both, which of its own
+keys you have too; nothing else. A cheating partner that gets the result can test more keys than it
+announces, up to a bound that --dry-run and the result print. With --security semi-honest this holds
+only for a partner that follows the protocol.
+Use the same number of key columns, of the same types (`tacit check --help` lists them) and in the
+same order on both sides; their names may differ.
 
-What is revealed (--reveal; both sides say the same, columns apart):
-  rows            which of our own rows have a key that the other side has (the default)
-  payload:COL,..  the same, with these columns of the other side's rows; the side that gives
-                  says --reveal payload --give COL,.. and gives no other column
-  count           how many keys are common, and nothing of which they are
-  sum:COL         the sum of COL over the rows of common keys; the column's owner adds --give COL
-  mean:COL        the same with the number of rows that it adds up: both are shown, and the mean
-  max:COL, min:COL, over:N:COL  the largest or smallest number of a common key, or how many have one
-                  above N; up to 4,096 keys a side
-  shares          nothing of themselves: they go into the function of --eval, and --aggregate of what it
-                  gives for every common key is shown; up to 4,096 keys a side
-Against a peer that may cheat a count, sum or mean takes at most 16,384 keys a side, seconds and a
-gigabyte for 4,096 (--dry-run tells); max, min, over and shares are for --security semi-honest.
---min-matches N withholds a number over all common keys unless N keys count. Two ways to abuse them
-remain: padding one's file with keys known to be the other's, and
-running twice with files that differ in one key.
-Whoever chooses a column's numbers and gets what is made of them can read 64 memberships and more from one
-result, so the result goes to the other side: --result-to-owner on both sides, with --bounds that
-leave fewer bits, allows it.
+What is revealed (--reveal; must match on both sides, columns aside):
+  rows            which of your rows have a key that the peer has (the default)
+  payload:COL,..  the same, with these columns of the peer's rows; the side that gives them uses
+                  --reveal payload --give COL,.. and gives no other column
+  count           how many keys match, but not which
+  sum:COL         the sum of COL over the rows of matching keys; the column's owner adds --give COL
+  mean:COL        the same with the number of rows added up: both are shown, and the mean
+  max:COL, min:COL, over:N:COL  the largest or smallest number of a matching key, or how many have
+                  one above N; up to 4,096 keys on each side
+  shares          nothing by themselves: they go into the function of --eval, and --aggregate of its
+                  results for all matching keys is shown; up to 4,096 keys on each side
+Against a peer that may cheat, a count, sum or mean takes at most 16,384 keys on each side (seconds
+and a gigabyte for 4,096; --dry-run estimates); max, min, over and shares need --security semi-honest.
+--min-matches N withholds a number unless N keys match. Two ways to abuse numbers remain: padding
+a file with keys known to be the peer's, and running twice with files that differ in one key.
+A side that chooses a column's numbers and gets their sum can read 64 memberships and more from one
+result, so the result goes to the other side. --result-to-owner on both sides allows it, with --bounds
+that leave fewer bits.
 
 --output - writes to standard output; the result in words then goes to standard error.";
 
@@ -154,6 +154,8 @@ pub(crate) struct Args {
     key: KeyArgs,
     #[command(flatten)]
     results: ResultArgs,
+    #[command(flatten)]
+    report: ReportArgs,
     /// Who learns the matches
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
@@ -162,23 +164,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", default_value = "rows", value_parser = reveal)]
     reveal: Reveal,
     /// With --reveal shares: the function that is evaluated for every common key, on the columns that either
-    /// side gives: as `tacit eval` has it, the listening side as the garbler. Both sides must say the same
+    /// side gives: as `tacit eval` has it, the listening side as the garbler. Must match on both sides
     #[arg(long, value_name = "CIRCUIT|NAME|PROGRAM", requires = "aggregate")]
     eval: Option<String>,
-    /// With --eval: what of all results is shown; both sides must say the same
+    /// With --eval: what of all results is shown; must match on both sides
     #[arg(long, value_enum, requires = "eval")]
     aggregate: Option<AggregateArg>,
     #[command(flatten)]
     program: ProgramArgs,
-    /// Our columns that go into the result: those that the other side may ask for, or the one that is added
+    /// Your columns that go into the result: those that the other side may ask for, or the one that is added
     /// up
     #[arg(long, value_name = "COL", num_args = 1, value_parser = column_list)]
     give: Vec<Columns<String>>,
-    /// Withholds a number over all common keys unless so many common keys count; both sides must say the same
+    /// Withholds a number unless at least N keys match; must match on both sides
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_matches: u64,
     /// The least and the most that one key adds to a sum, mean, max, min or over: what is outside counts as the
-    /// nearer of the two, and a key's rows as one number. Both sides must use the same
+    /// nearer of the two, and a key's rows as one number. Must match on both sides
     #[arg(long, value_name = "LEAST..MOST", value_parser = job::owner::bounds, allow_hyphen_values = true)]
     bounds: Option<job::Bounds>,
     /// Lets the owner of a column get the number that is made of it, who can choose the column's numbers such
@@ -188,22 +190,22 @@ pub(crate) struct Args {
     /// What happens where several rows to give have one key
     #[arg(long, value_enum, default_value = "refuse")]
     duplicates: Several,
-    /// The protocol; both sides must say the same
+    /// The protocol; must match on both sides
     #[arg(long, value_enum, default_value = "auto")]
     protocol: Protocol,
-    /// Against which peer to protect; both sides must say the same
+    /// What kind of peer to protect against; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The file of tags that the other side published (`tacit tags publish`) and now serves: our file alone
+    /// The file of tags that the other side published (`tacit tags publish`) and now serves: your file alone
     /// is worked through, whatever the size of the other one
     #[arg(long, value_name = "FILE.tags")]
     tags: Option<PathBuf>,
-    /// The base OT: mrr21 (default), mr19, csw20 or roted (post-quantum); both
-    /// sides must say the same
+    /// The base OT: mrr21 (default), mr19, csw20 or roted (post-quantum);
+    /// must match on both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// The most distinct keys that the peer may have; unless given, and at most, what this machine's memory
-    /// allows
+    /// The most distinct keys that the peer may have (default, and maximum: what this machine's memory
+    /// allows)
     #[arg(long, value_name = "N")]
     max_peer_rows: Option<u64>,
     /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together,
@@ -215,14 +217,15 @@ pub(crate) struct Args {
     /// wrongly has them
     #[arg(long, requires = "give")]
     allow_line_ends: bool,
-    /// For tables whose keys do not fit in memory: keeps to so much of it, such as 2GiB, and puts keys into
+    /// For tables whose keys do not fit in memory: uses at most SIZE of it, such as 2GiB, and puts keys into
     /// buckets on disk, sealed, of which each is an intersection of its own. Both sides must give it
     #[arg(long, value_name = "SIZE", value_parser = large::size)]
     memory: Option<u64>,
-    /// With --memory: the folder for the buckets, at most 120 bytes a row; the output's folder unless given
+    /// With --memory: the directory for the buckets, at most 120 bytes per row (default: the output's
+    /// directory)
     #[arg(long, value_name = "DIR", requires = "memory")]
     spill: Option<PathBuf>,
-    /// With --memory: at least so many buckets, a power of two
+    /// With --memory: the least number of buckets, a power of two
     #[arg(long, value_name = "N", default_value_t = 1, requires = "memory")]
     buckets: u64,
     /// With --memory: keeps in this folder, sealed, how far the run is, so that the same command goes on with
@@ -234,8 +237,8 @@ pub(crate) struct Args {
     seal_key: Option<PathBuf>,
     #[command(flatten)]
     table: Dialect,
-    /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same
-    /// size; starts nothing
+    /// Prints what the run would cost, and starts nothing: with your file, a peer's file of the same size, and
+    /// the --link given
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -286,6 +289,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     }
     session.base()?;
     let mut results = args.results.open(Output::create)?;
+    let page = args.page()?;
     let table = read(&args, &job, context)?;
     results.reserve(table.bytes())?;
     let keys = table.count();
@@ -305,10 +309,16 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     progress.finish();
 
     let put = results.write(&table, &job, &ran.result)?;
-    report((&args.results, &put), &job, context, &table, &ran, most, &[])
+    report((&args.results, &put), &job, context, &table, &ran, most, (&[], page))
 }
 
 impl Args {
+    /// The page about the run, if it was asked for, and whom it names.
+    fn page(&self) -> Result<Option<(Report, Sides)>> {
+        let Some(page) = self.report.open()? else { return Ok(None) };
+        Ok(Some((page, self.peer.sides(&self.input)?)))
+    }
+
     /// The function of every common key, and the program that it comes from.
     fn function(&self) -> Result<Option<(Each, Option<Program>)>> {
         let (Some(name), Some(which)) = (&self.eval, self.aggregate) else {
@@ -364,6 +374,7 @@ fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> R
 
 /// The small side of an unbalanced intersection: queries to a published file.
 fn published(args: Args, context: &Context) -> Result<()> {
+    args.report.refuse("queries to a file of tags")?;
     let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
     let Some(tags) = args.tags else {
         return refuse("protocol", "oprf asks a file that the other side published: name it with --tags");
@@ -538,7 +549,7 @@ pub(super) fn report(
     table: &Own,
     ran: &Ran<Revealed>,
     most_peer_keys: u64,
-    more: &[(&str, serde_json::Value)],
+    (more, page): (&[(&str, serde_json::Value)], Option<(Report, Sides)>),
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let outcome = &result.outcome(job.learns);
@@ -622,13 +633,13 @@ pub(super) fn report(
         false => format!(", of at most {most_peer_keys} allowed"),
     };
     text += &format!(
-        "your file: {}, {}, {} with the key of an earlier row, {} without a key\n\
+        "your file: {}, {}, {}, {} without a key\n\
          the peer: {}{}\n\
          {:.3} s, {} sent, {} received, {}; {protocol} ({security}){}\n\
          {other_learns}",
         counted(own.rows(), "row"),
         counted(distinct, "distinct key"),
-        counted(own.duplicate_rows(), "row"),
+        counted(own.duplicate_rows(), "duplicate"),
         counted(own.rows_without_key(), "row"),
         counted(announced, "distinct key"),
         allowed,
@@ -638,5 +649,8 @@ pub(super) fn report(
         counted(stats.rounds, "round"),
         why.map_or_else(String::new, |why| format!(", {why}")),
     );
+    if let Some((page, sides)) = page {
+        page.write(&sides, &object, context)?;
+    }
     context.result(&object, &text)
 }

@@ -6,6 +6,7 @@ mod lookup;
 use crate::cli::keys::{self, Columns, all, column_list, key_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{Security, followed};
+use crate::cli::report::{ReportArgs, Sides};
 use crate::cli::results::{ResultArgs, Results};
 use crate::cli::table::Dialect;
 use crate::cli::{Context, verbose, waiting};
@@ -66,7 +67,7 @@ pub(crate) struct Args {
     /// The relay, HOST:PORT, at which the service waits, if it cannot be reached
     #[arg(long, value_name = "RELAY", conflicts_with_all = ["connect", "authority"])]
     via: Option<String>,
-    /// Our private key, from `tacit keygen`
+    /// Your private key, from `tacit keygen`
     #[arg(long, value_name = "FILE")]
     identity: PathBuf,
     /// The service's public key
@@ -76,10 +77,10 @@ pub(crate) struct Args {
     /// records then
     #[arg(long, value_name = "FILE", requires_all = ["certificate", "certificate_key", "peer_name"], conflicts_with = "peer")]
     authority: Option<PathBuf>,
-    /// Our certificate chain, in PEM, with --authority
+    /// Your certificate chain, in PEM, with --authority
     #[arg(long, value_name = "FILE", requires = "authority")]
     certificate: Option<PathBuf>,
-    /// The private key of our certificate, in PEM, with --authority
+    /// The private key of your certificate, in PEM, with --authority
     #[arg(long, value_name = "FILE", requires = "authority")]
     certificate_key: Option<PathBuf>,
     /// The name in the service's certificate, with --authority
@@ -99,18 +100,20 @@ pub(crate) struct Args {
     /// repeat it or separate by commas
     #[arg(long, value_name = "COL", required_unless_present = "list", num_args = 1, value_parser = key_list)]
     key: Vec<Columns<Named>>,
-    /// Words for nothing in our file, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    /// Words for nothing in your file, such as NULL,\N,n/a: a cell that is one of them counts as empty
     #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
     #[command(flatten)]
     results: ResultArgs,
+    #[command(flatten)]
+    report: ReportArgs,
     /// Who shall learn the result, if the job leaves that open
     #[arg(long, value_enum)]
     result: Option<Gets>,
     /// What the result shall reveal, if the job leaves that open: as --reveal of tacit psi
     #[arg(long, value_name = "KIND", value_parser = clap::value_parser!(Reveal))]
     reveal: Option<Reveal>,
-    /// Our columns that may go into the result
+    /// Your columns that may go into the result
     #[arg(long, value_name = "COL", num_args = 1, value_parser = column_list)]
     give: Vec<Columns<String>>,
     /// What happens where several rows to give have one key
@@ -142,14 +145,14 @@ pub(crate) struct Args {
     /// Accepts only terms with this hash, which --dry-run prints: run, budgets and sizes may differ
     #[arg(long, value_name = "HASH", value_parser = terms_hash)]
     terms: Option<[u8; 32]>,
-    /// Takes the terms without asking: needed where nobody can answer. Without --result, refuses terms by
+    /// Accepts the terms without asking: needed where nobody can answer. Without --result, refuses terms by
     /// which the service learns rows or you nothing
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     /// Shows the terms, whatever --security and --give take, and does not take them
     #[arg(long)]
     dry_run: bool,
-    /// The folder of our signed records; beside the identity's file unless given
+    /// The folder of your signed records; (default: next to the identity's file)
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
     #[command(flatten)]
@@ -175,6 +178,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let what =
             "a record commits to what the file holds, so it takes a file that can be read twice".into();
         return Err(Error::Parameter { name: "input", what });
+    }
+    if args.list || args.tags.is_some() {
+        args.report.refuse("lists and lookups")?;
     }
     if args.list {
         return list(&args, context);
@@ -262,6 +268,10 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
     }
     let own = read(args, &job, context)?;
     offered.admit_keys(own.count())?;
+    if own.keys().rows() == 0 {
+        let what = "has no rows: the run would count against your budgets and find nothing; was its export cut short?";
+        return Err(Error::Input(format!("{}: {what}", keys::files(&args.input))));
+    }
     results.reserve(own.bytes())?;
     let what = format!("an intersection with {}", counted(own.count(), "key"));
     let memory = job.memory(own.count(), offered.offer.service_keys);
@@ -276,6 +286,15 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
 }
 
 fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Context) -> Result<()> {
+    // What keeps it from being written shows before the run is charged.
+    let page = match args.report.open()? {
+        None => None,
+        Some(page) => {
+            let keys = (args.authority.is_none().then_some(&*args.identity), args.peer.as_deref());
+            let certificates = (args.certificate.as_deref(), args.peer_name.as_deref());
+            Some((page, Sides::new(keys, certificates, &args.input)?))
+        }
+    };
     let Some(Ready { job, own, gift, results }) = prepare(args, &offered, context)? else {
         return offered.decline();
     };
@@ -300,7 +319,7 @@ fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Conte
         ("signed_by_both", json!(matches!(signed, Ok(true)))),
         ("other_side_learned", json!(learned)),
     ];
-    report((&args.results, &put), &job, context, &own, &done.ran, done.service_keys, &more)?;
+    report((&args.results, &put), &job, context, &own, &done.ran, done.service_keys, (&more, page))?;
     keep(signed, &folder)
 }
 
@@ -360,6 +379,7 @@ fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
 fn shown(offered: &Offered, keys: u64, admitted: Option<Error>, context: &Context) -> Result<()> {
     let mut words = offered.offer.words(keys)?;
     let refused = admitted.or_else(|| offered.admit_keys(keys).err()).map(|error| error.to_string());
+    let refused = refused.or_else(|| offered.offer.size_refused(keys));
     words.extend(refused.iter().map(|why| format!("not to be taken as this command stands: {why}")));
     let object = json!({
         "name": "terms", "own_keys": keys, "offer": offered.offer, "words": words,

@@ -90,7 +90,7 @@ pub(super) struct TableArgs {
 /// What the private file is sealed with.
 #[derive(clap::Args)]
 struct SealArgs {
-    /// Our private key, from `tacit keygen`: the private file is sealed with it
+    /// Your private key, from `tacit keygen`: the private file is sealed with it
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
     /// Seals the private file with the bytes of this file, 32 at least, instead of the identity key
@@ -135,10 +135,10 @@ struct RotateArgs {
     /// The private file, in which the new key takes the old one's place
     #[arg(long, value_name = "FILE.oprf")]
     private: PathBuf,
-    /// The most queries that the new key answers, of all clients together; as before unless given
+    /// The most queries that the new key answers, of all clients together (default: as before)
     #[arg(long, value_name = "N")]
     lifetime: Option<u64>,
-    /// The most queries that the new key answers for one client; as before unless given
+    /// The most queries that the new key answers for one client (default: as before)
     #[arg(long, value_name = "N")]
     max_queries: Option<u64>,
     /// Computing threads

@@ -3,6 +3,7 @@
 use crate::cli::Context;
 use crate::cli::output::{Output, destination, write_fault};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::plan;
 use crate::cli::share::archive;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use tacit::crypto::Block;
 use tacit::crypto::text::counted;
 use tacit::data::npz::{self, Array, Element, Writer};
 use tacit::job::vole::{Field, Inputs, Job, Kind, Role as Side, Sink};
+use tacit::plan::Machine;
 use tacit::{Result, security_name};
 use tacit_console::options::Role;
 use zeroize::Zeroizing;
@@ -47,6 +49,9 @@ pub(crate) struct Args {
     /// Writes our share to this file, readable by its owner alone
     #[arg(long, value_name = "SHARE.npz")]
     out: Option<PathBuf>,
+    /// Prints what it would cost on the --link given, and starts nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     peer: PeerArgs,
 }
@@ -70,7 +75,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         base_ot: args.base_ot.as_deref(),
         out: args.out.as_deref(),
     };
-    run.make(args.security, context)
+    if args.dry_run { run.foresee(context) } else { run.make(args.security, context) }
 }
 
 pub(super) fn side(role: Role) -> Side {
@@ -90,6 +95,13 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Prints what it would cost.
+    pub(super) fn foresee(&self, context: &Context) -> Result<()> {
+        let link = self.peer.link().into();
+        let all = self.job.estimate(&link, &Machine::measure())?;
+        plan::show(context, self.name, self.job.count, &link, &all, None, &self.job.will_learn())
+    }
+
     pub(super) fn make(&self, security: Security, context: &Context) -> Result<()> {
         let Run { job, .. } = self;
         job.check()?;

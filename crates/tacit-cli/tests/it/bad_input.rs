@@ -48,7 +48,8 @@ fn local_files() {
     psi(&bench, "missing.csv", "email").fails_with(3, &["missing.csv", "no such file"]);
     bench.write("empty.csv", "");
     psi(&bench, "empty.csv", "email").fails_with(3, &["empty.csv", "empty"]);
-    psi(&bench, "good.csv", "mail").fails_with(3, &["good.csv", "`mail`", "2 columns", "--key"]);
+    psi(&bench, "good.csv", "mail").fails_with(3, &["good.csv", "`mail`", "did you mean `email`?"]);
+    psi(&bench, "good.csv", "id").fails_with(3, &["good.csv", "`id`", "2 columns", "--key"]);
     bench.write("unequal.csv", "email,name\nann@example.com,Ann\nbob@example.com\n");
     psi(&bench, "unequal.csv", "email").fails_with(3, &["unequal.csv", "line 3"]);
     bench.write("latin1.csv", b"email,name\nann@example.com,Ann\nren\xe9@example.com,Ren\xe9\n");
@@ -136,7 +137,7 @@ fn usage() {
     let bench = bench();
     let at = "127.0.0.1:7";
     let cases: &[(&[&str], &str)] = &[
-        (&[], "subcommand"),
+        (&["--quiet"], "subcommand"),
         (&["psy"], "psi"),
         (&["psi", "--input", "good.csv"], "--key"),
         (&["psi", "--input", "good.csv", "--key", "email"], "--listen"),

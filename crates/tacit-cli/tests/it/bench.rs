@@ -373,3 +373,41 @@ fn intersections_of_every_kind_are_measured() {
         psi(more).fails_with(2, &[said]);
     }
 }
+
+#[test]
+fn correlations_and_triples_are_measured_whole() {
+    let bench = Bench::new();
+    let one = |words: &[&str]| {
+        let all =
+            [&["--json", "--quiet", "bench"][..], words, &["--count", "1000", "--repeat", "2"]].concat();
+        results(bench.run(&all).success()).remove(0)
+    };
+    for (words, kind, security) in [
+        (&["vole"][..], "gf128", "malicious"),
+        (&["vole", "--field", "p61", "--in-process"], "p61", "semi-honest"),
+        (&["ot", "--of", "16"], "rot 1 of 16", "malicious"),
+        (&["triples"], "bits", "semi-honest"),
+        (&["triples", "--kind", "words", "--threads", "2"], "words", "semi-honest"),
+        (&["triples", "--kind", "field", "--field", "p61", "--protocol", "kos"], "field p61", "semi-honest"),
+        (&["triples", "--security", "malicious"], "bits", "malicious"),
+    ] {
+        let result = one(words);
+        for field in FIELDS.iter().chain(&["security_bits", "cores", "times_limit"]) {
+            assert!(!result[field].is_null(), "{words:?}: {field} is missing in {result}");
+        }
+        assert_eq!((result["kind"].as_str(), result["security"].as_str()), (Some(kind), Some(security)));
+        assert_eq!((result["count"].as_u64(), result["fresh"].as_bool()), (Some(1000), Some(true)));
+        assert!(result["bytes_sent"].as_u64() > Some(1000) && result["online_ms"].as_f64() == Some(0.0));
+        assert_eq!(
+            result["statistical_bits"].is_null(),
+            !kind.starts_with("bits") || security == "semi-honest"
+        );
+    }
+    bench.run(&["bench", "vole", "--threads", "2"]).fails_with(2, &["--threads"]);
+    bench.run(&["bench", "vole", "--field", "p61", "--security", "malicious"]).fails_with(2, &["--security"]);
+    bench
+        .run(&["bench", "triples", "--kind", "words", "--security", "malicious"])
+        .fails_with(2, &["--security"]);
+    bench.run(&["bench", "ot", "--of", "3"]).fails_with(2, &["--of"]);
+    bench.run(&["bench", "ot", "--of", "4", "--kind", "rot"]).fails_with(2, &["--of"]);
+}

@@ -94,7 +94,9 @@ fn other_types_orders_and_labels_are_errors_that_name_both() {
     }
     // What is no type is told before anybody is called.
     let said = bench.run(&["check", "--input", "a.csv", "--key", "mail:e-mail"]);
-    said.fails_with(2, &["`e-mail`", "email:gmail", "NAME:text"]);
+    said.fails_with(2, &["`e-mail`", "did you mean `email`?"]);
+    let said = bench.run(&["check", "--input", "a.csv", "--key", "mail:address"]);
+    said.fails_with(2, &["`address`", "email:gmail", "NAME:text"]);
 }
 
 #[test]

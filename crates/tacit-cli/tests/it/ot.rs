@@ -371,7 +371,7 @@ fn a_run_holds_what_its_job_says() {
 /// Both roles of chosen OT: the sender has `sender` besides, the receiver `receiver`.
 fn chosen(bench: &Bench, sender: &[&str], receiver: &[&str]) -> (common::Said, common::Said) {
     let address = format!("127.0.0.1:{}", free_port());
-    let common = ["--json", "ot", "--kind", "ot", "--overwrite"];
+    let common = ["ot", "--kind", "ot", "--overwrite"];
     let listens = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub", "--role", "sender"];
     let calls = ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub", "--role", "receiver"];
     let ended =

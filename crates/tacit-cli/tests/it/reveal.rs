@@ -458,7 +458,7 @@ fn differences_in_what_is_revealed_are_named_with_both_values() {
     for said in [a, b] {
         said.fails_with(
             4,
-            &["peer's --result both without --give)", "restart the peer with --result both and --give"],
+            &["both sides have --result both without --give", "change it to --result both and --give on one"],
         );
     }
     let give = ["--give", "amount"];
@@ -467,7 +467,7 @@ fn differences_in_what_is_revealed_are_named_with_both_values() {
     for said in [a, b] {
         said.fails_with(
             4,
-            &["peer's --result both and --give)", "restart the peer with --result both without --give"],
+            &["both sides have --result both and --give", "change it to --result both without --give on one"],
         );
     }
     for shop in [sum.clone(), [&sum[..], &give].concat()] {

@@ -18,11 +18,12 @@ mod text;
 mod value;
 
 pub use listed::{listed, plain, quoted};
-pub(crate) use signs::LOOKED_AT;
 pub use signs::Signs;
+pub(crate) use signs::{LOOKED_AT, is_phone};
 pub use tally::{Longest, Refusal, Sample, Tally};
 pub use text::Normalisation;
 
+use crate::near::nearest;
 use place::Country;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -71,11 +72,11 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Reason::Empty => "empty",
-            Reason::Character => "a character that the type does not have",
-            Reason::Form => "not written as the type's values are",
+            Reason::Character => "a character that values of this type do not have",
+            Reason::Form => "not a valid value of this type",
             Reason::Length => "too long or too short",
-            Reason::Ambiguous => "can be read in more than one way",
-            Reason::Range => "names what does not exist",
+            Reason::Ambiguous => "ambiguous",
+            Reason::Range => "does not exist",
             Reason::Hashed => "hashed already",
             Reason::Clear => "not a SHA-256 hash in hex",
         })
@@ -146,6 +147,41 @@ impl KeyType {
             (None, _) => "sha256-hex".to_owned(),
             (Some(kind), Hashing::None) => kind.agreed(),
             (Some(kind), _) => format!("sha256 of {}", kind.agreed()),
+        }
+    }
+
+    /// Why a value of this type was refused, in words, with what helps where a type or an option does.
+    pub fn refusal(&self, reason: Reason) -> String {
+        let Some(kind) = self.kind.filter(|_| self.hashing != Hashing::Theirs) else {
+            return reason.to_string();
+        };
+        let invalid = match kind {
+            Kind::Text | Kind::Compatible | Kind::Name => return reason.to_string(),
+            Kind::Email | Kind::Gmail => "not a valid e-mail address",
+            Kind::Phone(_) => "not a valid telephone number",
+            Kind::Date(_) => "not a valid date",
+            Kind::Int => "not a whole number",
+            Kind::Decimal(_) => "not a valid decimal",
+            Kind::Uuid => "not a valid UUID",
+            Kind::Postcode(_) => "not a valid postcode",
+        };
+        match (reason, kind) {
+            (Reason::Ambiguous, Kind::Phone(None)) => {
+                "ambiguous: give the country, such as phone:NL".to_owned()
+            }
+            (Reason::Ambiguous, Kind::Date(value::Order::Iso)) => {
+                "ambiguous: give date:DMY or date:MDY".to_owned()
+            }
+            (Reason::Ambiguous, Kind::Decimal(false)) => {
+                "ambiguous: remove separators of thousands, or give decimal:comma".to_owned()
+            }
+            (Reason::Ambiguous, Kind::Decimal(true) | Kind::Int) => {
+                "ambiguous: remove separators of thousands".to_owned()
+            }
+            (Reason::Form | Reason::Character | Reason::Length, _) => invalid.to_owned(),
+            (Reason::Range, Kind::Date(_)) => "there is no such day".to_owned(),
+            (Reason::Range, _) => invalid.to_owned(),
+            (reason, _) => reason.to_string(),
         }
     }
 
@@ -271,11 +307,55 @@ pub struct Named {
 
 /// A column's type that is none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "`{0}` is no type of a key; give one of {names} (a column whose name holds a colon is written NAME:text)",
-    names = KeyType::NAMES
-)]
+#[error("`{0}` is not a key type; {meant}", meant = self.meant())]
 pub struct NoType(String);
+
+impl NoType {
+    /// That no type has this name.
+    pub fn new(name: &str) -> Self {
+        NoType(name.to_owned())
+    }
+
+    fn meant(&self) -> String {
+        let known = [
+            "text",
+            "text:nfkc",
+            "email",
+            "email:gmail",
+            "phone",
+            "phone:NL",
+            "date",
+            "date:DMY",
+            "date:MDY",
+            "date:YMD",
+            "int",
+            "decimal",
+            "decimal:comma",
+            "uuid",
+            "name",
+            "postcode",
+            "postcode:NL",
+            "sha256-hex",
+        ];
+        // A type with an end that it does not have.
+        let form = match self.0.split_once(':').map(|(start, _)| start) {
+            Some("phone") => Some("phone:REGION with a region of two letters, such as phone:NL"),
+            Some("postcode") => Some("postcode:COUNTRY with a country of two letters, such as postcode:NL"),
+            Some("date") => Some("date:DMY, date:MDY or date:YMD"),
+            _ => None,
+        };
+        match (form, nearest(&self.0, known)) {
+            (Some(form), _) => format!("give {form}"),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => {
+                format!(
+                    "give one of {} (a column whose name holds a colon is written NAME:text)",
+                    KeyType::NAMES
+                )
+            }
+        }
+    }
+}
 
 impl Named {
     /// Reads `[LABEL=]COL[:TYPE]`. A label is made of letters, digits, `-` and `_`; an equals sign in front
@@ -335,6 +415,20 @@ mod tests {
         {
             assert!(Named::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_no_type_is_answered_with_the_one_that_was_meant() {
+        let said = |text: &str| Named::parse(text).unwrap_err().to_string();
+        assert_eq!(said("m:Email"), "`Email` is not a key type; did you mean `email`?");
+        assert!(said("m:mails").contains("give one of text, text:nfkc, email"), "{}", said("m:mails"));
+        assert!(said("m:phone:XX").ends_with("such as phone:NL") && said("d:date:DYM").contains("date:MDY"));
+        assert_eq!(Named::parse("d:date:dmy").unwrap().key_type.to_string(), "date:DMY");
+        let of = |name: &str, reason| KeyType::named(name).unwrap().refusal(reason);
+        assert_eq!(of("email", Reason::Form), "not a valid e-mail address");
+        assert_eq!(of("phone", Reason::Ambiguous), "ambiguous: give the country, such as phone:NL");
+        assert_eq!(of("date", Reason::Ambiguous), "ambiguous: give date:DMY or date:MDY");
+        assert_eq!(of("sha256-hex:email", Reason::Form), Reason::Form.to_string());
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Signs {
 }
 
 /// Whether a text is written as telephone numbers are: more than digits alone, or with a sign of dialling.
-fn is_phone(cell: &str) -> bool {
+pub(crate) fn is_phone(cell: &str) -> bool {
     let digits = cell.bytes().filter(u8::is_ascii_digit).count();
     let others = cell.bytes().all(|byte| byte.is_ascii_digit() || b"+ -()./".contains(&byte));
     let dialled = cell.starts_with(['+', '0', '(']);

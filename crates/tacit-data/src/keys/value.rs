@@ -16,7 +16,7 @@ impl Order {
     pub(super) fn named(name: &str) -> Option<Self> {
         [Order::DayMonthYear, Order::MonthDayYear, Order::YearMonthDay]
             .into_iter()
-            .find(|order| order.suffix() == name)
+            .find(|order| order.suffix().eq_ignore_ascii_case(name))
     }
 
     pub(super) const fn suffix(self) -> &'static str {

@@ -188,7 +188,7 @@ fn what_cannot_be_a_key_is_refused_on_one_line() {
         let explain = |columns: &[&str]| open(&path, columns).err().unwrap();
         let error = explain(&["float"]);
         assert!(matches!(error, Error::KeyType { .. }) && error.to_string().contains("Float64"), "{error}");
-        assert!(matches!(explain(&["TEXT"]), Error::NoColumn { columns: 10, .. }));
+        assert!(matches!(explain(&["TEXT"]), Error::NoColumn { columns: 10, near: Some(_), .. }));
         assert!(matches!(explain(&[]), Error::NoKey(_)));
         let refuse = Options { empty_keys: EmptyKeys::Refuse, ..Options::default() };
         let source = Source::open(&path, spec(&["text"]), refuse).unwrap();

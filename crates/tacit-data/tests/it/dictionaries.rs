@@ -189,7 +189,9 @@ fn dictionaries_within_others_become_one_each() {
         );
         let fields = [(0, field("x", own))].into_iter().collect();
         let union = UnionArray::try_new(fields, vec![0i8; 3].into(), None, vec![own.clone()]).unwrap();
-        vec![Arc::new(view), Arc::new(union)]
+        let ends = arrow_array::Int32Array::from(vec![1, 2, 3]);
+        let runs = arrow_array::RunArray::<Int32Type>::try_new(&ends, own).unwrap();
+        vec![Arc::new(view), Arc::new(union), Arc::new(runs)]
     };
     let pairs = one.iter().zip(&other).map(|(one, other)| ([one.clone(), other.clone()], true));
     let more = more(&one[0]).into_iter().zip(more(&other[0])).map(|(one, other)| ([one, other], false));
@@ -279,11 +281,13 @@ fn noted(plain: &ArrayRef, was: &ArrayRef) -> Vec<u8> {
 fn dictionaries_that_the_library_does_not_read_are_read_as_their_values() {
     let folder = Folder::new();
     let decimals = Decimal128Array::from(vec![1, -(10i128.pow(37))]).with_precision_and_scale(38, 2).unwrap();
+    let more = arrow_cast::cast(&decimals, &DataType::Decimal256(60, 2)).unwrap();
     let mut bytes = FixedSizeBinaryBuilder::new(3);
     [b"abc", b"xyz"].iter().for_each(|of| bytes.append_value(of).unwrap());
     let halves: PrimitiveArray<Float16Type> = [1.5f32, -2.0].into_iter().map(half).collect();
     let kinds: Vec<ArrayRef> = vec![
         Arc::new(decimals),
+        more,
         Arc::new(BooleanArray::from(vec![true, false])),
         Arc::new(bytes.finish()),
         Arc::new(halves),
@@ -308,6 +312,28 @@ fn dictionaries_that_the_library_does_not_read_are_read_as_their_values() {
                 let found = column(written(&path, None, "o.parquet"), "o.parquet");
                 assert_eq!(found.data_type(), &values_type);
                 assert_eq!(cells(&[found]), cells(column_of), "{values_type}");
+            }
+        }
+    }
+}
+
+/// The library has no dictionaries of views, whatever a note in a Parquet file says.
+#[test]
+fn noted_dictionaries_of_views_are_read_as_of_text_and_bytes() {
+    let folder = Folder::new();
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "longer than a view holds"]));
+    let bytes = arrow_cast::cast(&texts, &DataType::Binary).unwrap();
+    for (values, view) in [(texts, DataType::Utf8View), (bytes, DataType::BinaryView)] {
+        let was = dictionary(arrow_cast::cast(&values, &view).unwrap());
+        let rows = arrow_array::UInt32Array::from(vec![Some(0), None, Some(1)]);
+        let plain = within(&arrow_select::take::take(&values, &rows, None).unwrap());
+        let read = DataType::Dictionary(Box::new(DataType::Int8), Box::new(values.data_type().clone()));
+        for (at, (whole, plain)) in within(&was).into_iter().zip(plain).enumerate() {
+            let path = [folder.file("t.parquet", noted(&plain, &whole))];
+            for target in ["o.parquet", "o.arrow"] {
+                let found = column(written(&path, None, target), target);
+                assert_eq!(cells(from_ref(&found)), cells(from_ref(&whole)), "{view} {target}");
+                assert!(at > 0 || found.data_type() == &read, "{}", found.data_type());
             }
         }
     }

@@ -44,6 +44,30 @@ use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "silent vole";
 
+/// Random OTs that a semi-honest request of `count` takes, by IKNP: those of the values, then those of the trees, run
+/// by run.
+pub fn ots<F: Field>(count: usize) -> impl Iterator<Item = [usize; 2]> {
+    runs(count).map(|run| {
+        let shape = Noise::of_field(usize::MAX, run).shape;
+        [shape.tiles * LANES * F::BITS, shape.cots()]
+    })
+}
+
+/// Bytes of both directions for a semi-honest request of `count`, beside its OTs and the setup.
+pub fn bytes<F: Field>(count: usize) -> usize {
+    // Of an OT a bit that is chosen; a block a bit of a value, two a level of a tree, and one a tree.
+    let run = |[values, levels]: [usize; 2]| {
+        values.div_ceil(8)
+            + levels.div_ceil(8)
+            + size_of::<Block>() * (values + 2 * levels + values / F::BITS)
+    };
+    ots::<F>(count).map(run).sum()
+}
+
+fn runs(count: usize) -> impl Iterator<Item = usize> {
+    (0..count).step_by(LARGEST_RUN).map(move |start| LARGEST_RUN.min(count - start))
+}
+
 /// What a run consists of.
 struct Run<F> {
     layout: Noise,

@@ -23,6 +23,8 @@ use crate::silent::code::{BlockAccumulate, LinearCode};
 use crate::silent::engine::sink::{Halves, Memory, Sink};
 use crate::silent::engine::source::{SourceReceiver, SourceSender};
 use crate::silent::engine::{Engine, Stream};
+use crate::silent::noise::Noise;
+use crate::silent::tree::opening::{CheckMessage, DIGEST};
 use crate::silent::tree::spcot;
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::transcript::Transcript;
@@ -89,6 +91,30 @@ impl Subfield {
     fn combine(&self, x: impl Iterator<Item = Block>) -> Block {
         self.basis.iter().zip(x).fold(Block::ZERO, |sum, (g, x)| sum ^ gf128::mul(*g, x))
     }
+}
+
+/// Base correlations that a request of `count` over `field` takes, run by run: by KOS, or by IKNP for semi-honest
+/// security.
+pub fn base_cots(count: usize, field: Subfield, security: Security) -> impl Iterator<Item = usize> {
+    let of = move |run| hashed::cots(security, Noise::of_field(field.size(), run), field.degree);
+    runs(count).map(move |run| of(run).iter().sum())
+}
+
+/// Bytes of both directions for a request of `count`, beside the base correlations and a stream's setup.
+pub fn bytes(count: usize, field: Subfield, security: Security) -> usize {
+    // The check's seed, its masked weights, and a digest.
+    let check = if security == Security::Malicious { CheckMessage::BYTES + DIGEST } else { 0 };
+    let run = |run| {
+        let layout = Noise::of_field(field.size(), run);
+        // The roots' seed, the trees, a correction a tree, and the bits of the values.
+        let values = size_of::<Block>() * layout.trees() + (field.degree * layout.trees()).div_ceil(8);
+        size_of::<Block>() + layout.shape.bytes() + values + check
+    };
+    runs(count).map(run).sum()
+}
+
+fn runs(count: usize) -> impl Iterator<Item = usize> {
+    (0..count).step_by(LARGEST_RUN).map(move |start| LARGEST_RUN.min(count - start))
 }
 
 /// What both parties do alike.

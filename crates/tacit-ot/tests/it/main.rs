@@ -13,6 +13,7 @@ mod base_ot_messages;
 mod dealer;
 mod ferret;
 mod kos_history;
+mod ole;
 mod one_of_many;
 mod ot_extension;
 mod ot_extension_cheaters;

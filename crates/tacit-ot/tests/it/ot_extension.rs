@@ -303,6 +303,44 @@ fn chosen_strings() {
     assert!(matches!(sender.send_strings(&mut a, &[[&b"ab"[..], b"a"]]), Err(Error::Usage { .. })));
 }
 
+#[test]
+fn chosen_rows() {
+    let (sender, receiver) = iknp();
+    let mut sender = RotToOt::new(CotToRot::new(sender));
+    let mut receiver = RotToOt::new(CotToRot::new(receiver));
+    for (width, count) in [(1, 9), (16, 0), (17, 300), (1000, 5)] {
+        let mut random = prg(width as u128);
+        let mut rows = vec![0; 2 * width * count];
+        random.fill_bytes(&mut rows);
+        let choices = BitVec::random(count, &mut random);
+        let ((), got) = run(
+            |channel| sender.send_rows(channel, width, &rows),
+            |channel| {
+                let mut got = vec![7; width * count];
+                receiver.receive_rows(channel, width, &choices, &mut got).map(|()| got)
+            },
+        );
+        for (j, got) in got.chunks(width).enumerate() {
+            let at = 2 * j + usize::from(choices.get(j));
+            assert_eq!(got, &rows[at * width..][..width], "row {j} of {width}");
+        }
+    }
+    let (mut a, b) = memory::pair();
+    for (width, bytes) in [(0, 0), (0, 4), (2, 6), (3, 4)] {
+        let wrong = sender.send_rows(&mut a, width, &vec![0; bytes]);
+        assert!(matches!(wrong, Err(Error::Usage { .. })), "{width} {bytes}");
+    }
+    for (width, count, bytes) in [(0, 0, 0), (0, 3, 0), (2, 3, 5), (2, 3, 8)] {
+        let wrong = receiver.receive_rows(&mut a, width, &BitVec::zeros(count), &mut vec![0; bytes]);
+        assert!(matches!(wrong, Err(Error::Usage { .. })), "{width} {count} {bytes}");
+    }
+    // The sender is gone: nothing of what was there may be taken for messages.
+    drop(b);
+    let mut got = [7; 6];
+    assert!(receiver.receive_rows(&mut a, 2, &BitVec::zeros(3), &mut got).is_err());
+    assert_eq!(got, [0; 6]);
+}
+
 type PaxosSender = OosSender<2, 6>;
 type PaxosReceiver = OosReceiver<2, 6>;
 

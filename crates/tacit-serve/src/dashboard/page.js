@@ -9,7 +9,33 @@ const BUDGETS = {
   aggregate_runs: "numbers over all keys, in total",
   broken_runs: "runs broken off after they began, in total",
 };
-const STATES = { granted: "running", offered: "offered", refunded: "failed" };
+const RULES = {
+  allow: "the job does not exist, or is not for this peer",
+  aggregate_runs: "the peer has had all its numbers over matching keys",
+  concurrency: "too many requests at the same time",
+  draining: "the service is about to stop",
+  expires: "the job has ended",
+  give: "columns that the job does not give",
+  hours: "outside the job's hours",
+  identity: "the record would name another key",
+  ledger: "the charge could not be written: see the log",
+  lifetime: "the tags have too few queries left, all clients together",
+  memory: "too little memory for the run at the moment",
+  max_peer_keys: "the client has more keys than the job takes",
+  max_queries: "more queries at once than the job takes",
+  min_peer_keys: "the client has fewer keys than the job takes",
+  policy: "the policy changed between offer and acceptance",
+  queries_in_total: "the peer has used all its queries",
+  records: "the record could not be written: see the log",
+  result: "the job gives the result to another side",
+  reveal: "the job does not reveal that",
+  rows_in_total: "the run could reveal more rows than the peer has left",
+  runs_a_day: "the peer has used its runs of this job for today",
+  source: "the table cannot be read: see the log",
+  unsigned_runs_a_day: "too many runs that the peer has not signed today",
+  version: "another release of Tacit",
+};
+const STATES = { granted: "running", offered: "offered", refunded: "failed", declined: "declined by the client" };
 const TONES = { running: "warn", done: "good", failed: "bad" };
 
 const byId = (id) => document.getElementById(id);
@@ -54,7 +80,7 @@ function dress(element, name) {
 
 // A cell's content: a text, or {text, small, tone, share}.
 function show(cell, content) {
-  const { text, small = "", tone = "", share = null, kind = "" } = typeof content === "object" ? content : { text: content };
+  const { text, small = "", tone = "", share = null, kind = "", calm = false } = typeof content === "object" ? content : { text: content };
   let inner = cell.firstElementChild;
   if (!inner) {
     inner = cell.appendChild(document.createElement("span"));
@@ -74,7 +100,7 @@ function show(cell, content) {
     bar.append(document.createElement("i"));
   }
   if (bar && share !== null) {
-    dress(bar, `bar ${share >= 1 ? "bad" : share >= 0.8 ? "warn" : ""}`);
+    dress(bar, `bar ${calm ? "" : share >= 1 ? "bad" : share >= 0.8 ? "warn" : ""}`);
     bar.firstElementChild.style.width = `${Math.min(100, 100 * share)}%`;
   }
 }
@@ -182,10 +208,19 @@ function budgets(data) {
   fill("budgets-table", data.budgets.map((one) => [`${one.peer}\n${one.of}\n${one.budget}`, [
     one.peer, one.of, BUDGETS[one.budget] || one.budget,
     one.budget === "broken_runs" ? count(one.used) :
-      { text: `${count(one.used)} of ${count(one.most)}`, share: one.most ? one.used / one.most : 1 },
+      // Runs of a day come back by themselves: all of them used is no alarm.
+      { text: `${count(one.used)} of ${count(one.most)}`, share: one.most ? one.used / one.most : 1,
+        calm: one.budget === "runs_a_day" },
   ]]));
   say(byId("more-budgets"), `and ${count(data.more_budgets)} more; the policy is longer than this page`);
   byId("more-budgets").hidden = !data.more_budgets;
+}
+
+function jobs({ jobs: all }) {
+  fill("jobs-table", all.map((one) => [one.job, [
+    one.job, one.purpose || "", one.agreement || "", one.peers.join(", "),
+    { text: one.hours.join(", ") || "any time", small: one.expires ? `until ${one.expires}` : "" },
+  ]]));
 }
 
 function runs({ runs: all, service: { now } }) {
@@ -213,23 +248,25 @@ function peers({ peers: all, service: { now } }) {
 }
 
 function refusals({ refusals: { rules, latest }, service: { now } }) {
-  fill("rules-table", rules.map((one) => [one.rule, [one.rule, count(one.count), at(one.last, now)]]));
+  fill("rules-table", rules.map((one) => [one.rule, [one.rule, RULES[one.rule] || "", count(one.count), at(one.last, now)]]));
   fill("refusals-table", latest.map((one) => [one.run, [
     at(one.time, now), one.peer, one.job, one.rule, one.words, mono(one.run)]]));
 }
 
 function records({ records: about, service: { now, state_folder: folder } }) {
   const outcomes = Object.entries(about.outcomes).map(([outcome, times]) => `${count(times)} ${outcome}`);
+  say(byId("ever"), count(about.outcomes.complete || 0));
+  byId("download").hidden = about.count === 0;
   say(byId("records-about"), about.count === 0 ? "" :
     `${count(about.count)} records (${outcomes.join(", ")}) in ${folder}/records; ` +
-    `the chain's head is ${about.head}. This page verifies none of them; tacit audit verify does.`);
+    `the chain's head is ${about.head}. This page does not verify them; tacit audit verify does.`);
   fill("records-table", about.latest.map((one) => [String(one.number), [
     count(one.number), at(one.started, now), one.job, one.outcome, `${one.signatures} of 2`, mono(one.run)]]));
 }
 
 function draw() {
   if (!last) return;
-  [service, throughput, budgets, runs, peers, refusals, records].forEach((part) => part(last));
+  [service, throughput, jobs, budgets, runs, peers, refusals, records].forEach((part) => part(last));
 }
 
 async function ask() {
@@ -244,7 +281,7 @@ async function ask() {
       draw();
       document.body.classList.remove("new");
     } catch {
-      say(byId("lost"), `The service does not answer${last ? "; what stands here is of before" : ""}.`);
+      say(byId("lost"), `The service does not answer${last ? "; the figures below are old" : ""}.`);
       document.body.classList.add("stale");
     }
   }

@@ -115,11 +115,15 @@ impl Known {
     /// Whether the ledger knows a run that is not covered. A charge is never of an earlier time than its record, so
     /// of a chain that does not have the mark, what began before the mark's latest charge is known.
     fn knows(&self, run: &str, started: u64, has_mark: bool) -> bool {
-        let until = match &self.mark {
-            Some(mark) => Some(mark.until).filter(|_| !has_mark),
-            None => self.since,
+        let by_time = match &self.mark {
+            Some(_) => !has_mark && self.is_before_the_mark(started),
+            None => self.since.is_some_and(|until| started <= until),
         };
-        until.is_some_and(|until| started <= until) || self.runs.contains_key(run)
+        by_time || self.runs.contains_key(run)
+    }
+
+    fn is_before_the_mark(&self, started: u64) -> bool {
+        self.mark.as_ref().is_some_and(|mark| started <= mark.until)
     }
 }
 
@@ -140,6 +144,7 @@ impl Ledger {
         let Covered { covered: found, records, head } = self.known.covered(&path)?;
         let (has_mark, covered) = (found.is_some(), found.unwrap_or(0));
         let (mut at, mut lacking, mut recorded) = (0, Vec::new(), BTreeSet::new());
+        let mut by_time = 0;
         Lines::each(&path, |line| {
             at += 1;
             if at <= covered {
@@ -157,12 +162,14 @@ impl Ledger {
                 let (peer, job) = (text(&common["terms"]["client_name"]), text(&common["terms"]["job"]));
                 lacking.push(Lacking { run: run.to_owned(), peer, job, started, charge: None });
             }
+            // Of a chain that was cut some runs before the mark are still there.
+            by_time += u64::from(!has_mark && self.known.is_before_the_mark(started));
             recorded.insert(run.to_owned());
         })?;
         if !lacking.is_empty() {
             find_charges(folder, &mut lacking)?;
         }
-        let missing = self.missing(folder, records, covered, &recorded);
+        let missing = self.missing(folder, records, covered + by_time, &recorded);
         let folder = folder.to_owned();
         Ok(Compared { folder, records, head, has_mark, lacking, recorded, missing })
     }

@@ -1,5 +1,6 @@
 //! Authenticated garbling, by the messages of the phases in [`tacit_2pc::authenticated`].
 
+use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::evaluation::{BLOCK, Cost, EvalRequest, Evaluation};
 use super::{Assumption, Entry, Runs};
 use crate::limits::Limit;
@@ -47,6 +48,42 @@ fn shown(bits: u64) -> u64 {
     bits.div_ceil(8)
 }
 
+/// What `count` triples for a protocol of the user's own cost, base OTs included.
+pub(crate) fn triples(count: u64, link: &Link, machine: &Machine) -> Candidate {
+    let level = Level::ALONE;
+    let count = usize::try_from(count).unwrap_or(usize::MAX / 1024);
+    let config = Demand::of_triples(count).ferret(&LinkModel::LOOPBACK, level);
+    let (mut made, mut correlations, mut checks, mut runs) = (0u64, 0u64, 0u64, 0u64);
+    let mut piece = |ands: usize, times: u64| {
+        let demand = Demand::of_triples(ands);
+        correlations = correlations.saturating_add(times.saturating_mul(demand.correlations(level)));
+        runs += times;
+        for (buckets, size) in demand.windows(level) {
+            made = made.saturating_add(times.saturating_mul((buckets * size) as u64));
+            checks += times * level.checks(buckets, false) as u64;
+        }
+    };
+    piece(buckets::WINDOW, (count / buckets::WINDOW) as u64);
+    piece(count % buckets::WINDOW, 1);
+    let ferret = config.cost(correlations, 1, CACHE / 2);
+    let [of_triples, of_checks] = [of_triples(made, level), checks * 7 * DIGEST];
+    let bytes = 2.0 * (ferret.awaited + ferret.streamed)
+        + (kos::bytes_by_hash(kos::SEEDS) + 2 * of_triples + of_checks + runs * 6 * DIGEST) as f64
+        + SETUP_BYTES;
+    let computing = SESSION_NS + correlations as f64 * CORRELATION_NS + made as f64 * TRIPLE_NS;
+    let computing = computing * machine.aes / Machine::REFERENCE.aes;
+    let trips = ferret.trips + CHECK_TRIPS * checks as f64 + RUN_TRIPS * runs as f64;
+    let nanoseconds = SETUP_POINTS * machine.point + computing.max(link.pass(bytes / 2.0)) + link.wait(trips);
+    AUTHENTICATED.candidate(Security::Malicious, nanoseconds, bytes as u64, trips.ceil() as u64)
+}
+
+/// A triple's message, its d, and for all but the first of a bucket a difference: what a party sends.
+fn of_triples(triples: u64, level: Level) -> u64 {
+    shown(triples.saturating_mul(u64::from(level.message_bits())))
+        + shown(triples)
+        + shown(triples.saturating_mul(3) / 4)
+}
+
 pub(super) fn cost(request: &EvalRequest) -> Cost {
     let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
     let threads = request.threads.max(1) as u64;
@@ -83,9 +120,7 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
     let ferret = config.cost(correlations, 1, CACHE / 2);
     let cots = (ferret.awaited + ferret.streamed) as u64;
     let seeds = kos::bytes_by_hash(kos::SEEDS);
-    // A triple's message, its d, and for all but the first of a bucket a difference.
-    let of_triples =
-        shown(triples * u64::from(level.message_bits())) + shown(triples) + shown(triples * 3 / 4);
+    let of_triples = of_triples(triples, level);
     let of_checks = |parts: u64| checks * parts * DIGEST;
     // Two messages that compare what both want, and hashes: of two phases' openings, and one in the last phase,
     // one more with outputs.

@@ -31,9 +31,9 @@ mod wmk17;
 mod yao;
 
 pub use authenticated::AUTHENTICATED;
+pub(crate) use authenticated::triples as authenticated_triples;
 pub use base::{CO15, MR19, ROTED};
 pub use cost::{Candidate, Link, Machine};
-#[cfg(test)]
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
 pub(crate) use evaluation::ways as evaluations;
 pub use evaluation::{Cost, EvalCandidate, EvalRequest, Evaluation, computations, protocol_name};

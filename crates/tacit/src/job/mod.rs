@@ -21,6 +21,7 @@ pub mod ot;
 pub mod pool;
 pub mod psi;
 pub mod tags;
+pub mod triples;
 pub mod vole;
 
 use crate::{Error, Result};

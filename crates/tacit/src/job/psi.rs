@@ -352,7 +352,7 @@ impl Job {
             return None;
         }
         let keys = counted(own.saturating_add(peer), "key");
-        if self.is_small(own, peer) {
+        if protocol == Protocol::Vole && self.is_small(own, peer) {
             return Some(format!(
                 "picked for {keys} on both sides: of a small set a cheating peer can test fewer keys than \
                  with paxos"

@@ -1,6 +1,8 @@
 //! Vector oblivious linear evaluation, w = v + u·Δ over a field, and random 1-out-of-p oblivious transfers, which
 //! are made of it.
 
+mod cost;
+
 use super::{Course, Observer, Phase};
 use crate::{Error, Result};
 use tacit_crypto::field::{F61, F128, Field as Prime};
@@ -153,17 +155,22 @@ impl Job {
 
     /// What the other side learned of us.
     pub fn has_learned(&self) -> String {
-        let what = match (self.kind, self.role) {
-            (Kind::Vole(_), Role::Sender) => {
-                "how many correlations were made, and nothing of Δ and v but w = v + u·Δ"
-            }
-            (Kind::Vole(_), Role::Receiver) => "how many correlations were made, and nothing of u and w",
-            (Kind::OneOf(_), Role::Sender) => {
-                "how many OTs were made, and nothing of your messages but one of each"
-            }
-            (Kind::OneOf(_), Role::Receiver) => "how many OTs were made, and nothing of your choices",
+        self.learns("were")
+    }
+
+    /// What the other side will learn of us.
+    pub fn will_learn(&self) -> String {
+        self.learns("are")
+    }
+
+    fn learns(&self, verb: &str) -> String {
+        let (items, what) = match (self.kind, self.role) {
+            (Kind::Vole(_), Role::Sender) => ("correlations", "Δ and v but w = v + u·Δ"),
+            (Kind::Vole(_), Role::Receiver) => ("correlations", "u and w"),
+            (Kind::OneOf(_), Role::Sender) => ("OTs", "your messages but one of each"),
+            (Kind::OneOf(_), Role::Receiver) => ("OTs", "your choices"),
         };
-        super::learned(self.security, what)
+        super::learned(self.security, &format!("how many {items} {verb} made, and nothing of {what}"))
     }
 
     /// Runs this side over the first of `channels`, base OTs included, and hands what it makes to `sink`.
@@ -175,7 +182,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<()> {
         self.check()?;
-        let course = Course::begin(&PHASES, channels, 0, observer);
+        let course = Course::begin(&PHASES, channels, self.bytes(), observer);
         course.at(0, 0, 0);
         let making = Making { job: self, course: &course, base, sink, prg: Prg::from_os() };
         let channel = super::first(channels)?;

@@ -2,9 +2,10 @@
 
 use super::Session;
 use crate::job::ot::{Job, Role, Sink, Source};
+use crate::job::{Observer, Ran, triples};
 use crate::ot::{Kind, Sent};
 use crate::plan::Choice;
-use crate::{Error, Result};
+use crate::{Error, Result, Security, plan};
 use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Block};
 use zeroize::Zeroize;
@@ -93,6 +94,43 @@ impl Session {
         let mut received = ReceivedCots { w: room(count)? };
         self.cots(Role::Receiver, count, &mut received)?;
         Ok(received)
+    }
+
+    /// What makes `count` triples of `kind` at the session's security: of OT extensions the fastest on the link, or the
+    /// one called `protocol`.
+    ///
+    /// Both sides must call it with the same values. Where the link decides, it is measured over a connection of its
+    /// own. Errors as of [`triples::check`].
+    pub fn choose_triples(
+        &self,
+        kind: triples::Kind,
+        count: u64,
+        protocol: Option<&str>,
+    ) -> Result<triples::Job> {
+        triples::check(kind, self.security, protocol, self.asked_threads())?;
+        if self.security == Security::Malicious {
+            return Ok(triples::Job { kind, count, by: triples::By::Authenticated });
+        }
+        let request = triples::request(kind, count, self.asked_threads(), protocol)?;
+        let pick = plan::agree(&request, |settle| {
+            let agreement = triples::terms("plan of triples", kind, count);
+            let agreement = agreement.with("protocol", protocol.unwrap_or("auto"));
+            self.run(agreement, |opened| settle(opened.channel()))
+        })?;
+        Ok(triples::Job { kind, count, by: triples::By::Transfers(pick) })
+    }
+
+    /// Makes the triples of `job` and hands our shares to `sink`.
+    pub fn run_triples(
+        &self,
+        job: &triples::Job,
+        sink: &mut dyn triples::Sink,
+        observer: &dyn Observer,
+    ) -> Result<Ran<()>> {
+        self.allow(job.protocol())?;
+        self.allow_level(job.security())?;
+        let base = self.base()?;
+        self.timed(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, sink, observer))
     }
 
     fn cots(&self, role: Role, count: u64, sink: &mut dyn Sink) -> Result<()> {

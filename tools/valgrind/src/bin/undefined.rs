@@ -18,6 +18,7 @@ use tacit_net::{Channel, Identity, LinkModel};
 use tacit_ot::convert::{CotToRot, Derandomised, RotToOt};
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
 use tacit_ot::extension::{SoftReceiver, SoftSender};
+use tacit_ot::ole::{Bit, Gf128, OleReceiver, OleSender, Ring, Word};
 use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
 use tacit_ot::silent::ferret::setup::{receivers, senders};
 use tacit_ot::silent::ferret::{self, Lanes, Params};
@@ -249,6 +250,32 @@ fn vole_prime<F: Field>(security: Security) {
     sent.and(received).expect("both are honest");
 }
 
+/// Products of random factors, in both directions.
+fn ole<R: Ring>() {
+    const N: usize = 3;
+    let (sent, received) = wire::run(
+        |channel| {
+            let (mut x, mut s) = ([R::default(); N], [R::default(); N]);
+            let rot = CotToRot::new(KosSender::setup(channel, &Dealt, &mut prg(2))?);
+            OleSender::new(rot).extend(channel, &mut x, &mut s)?;
+            Ok::<_, tacit_ot::Error>([x, s])
+        },
+        |channel| {
+            let (mut y, mut t) = ([R::default(); N], [R::default(); N]);
+            let rot = CotToRot::new(KosReceiver::setup(channel, &Dealt, &mut prg(3))?);
+            OleReceiver::new(rot).extend(channel, &mut y, &mut t)?;
+            Ok::<_, tacit_ot::Error>([y, t])
+        },
+    );
+    let ([x, s], [y, t]) = (sent.expect("an honest sender"), received.expect("an honest receiver"));
+    for i in 0..N {
+        let mut off = [1; 16];
+        (s[i] + t[i] - x[i] * y[i]).write(&mut off[..R::BYTES]);
+        request::defined(&off);
+        assert!(off[..R::BYTES].iter().all(|byte| *byte == 0));
+    }
+}
+
 fn hashing() {
     let mut prg = prg(1);
     let mut blocks = vec![Block::ZERO; 77];
@@ -402,6 +429,11 @@ const CASES: &[Case] = &[
     ("vole gf128, malicious", || vole_gf128(Security::Malicious)),
     ("vole f61, malicious", || vole_prime::<F61>(Security::Malicious)),
     ("vole f128, malicious", || vole_prime::<F128>(Security::Malicious)),
+    ("ole bits", ole::<Bit>),
+    ("ole words", ole::<Word>),
+    ("ole gf128", ole::<Gf128>),
+    ("ole f61", ole::<F61>),
+    ("ole f128", ole::<F128>),
     ("yao", yao),
     ("authenticated", authenticated),
     ("sealing", sealing),

@@ -44,13 +44,13 @@ pub(super) struct MakeArgs {
     /// Which side of the later run this is
     #[arg(long, value_enum)]
     role: Role,
-    /// AND gates of a row, at most; both sides must say the same
+    /// AND gates of a row, at most; must match on both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
     gates: u64,
-    /// Input bits of each side in a row, at most; both sides must say the same
+    /// Input bits of each side in a row, at most; must match on both sides
     #[arg(long, value_name = "BITS", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(0..=1 << 24))]
     inputs: u64,
-    /// Rows of the run, at most; both sides must say the same
+    /// Rows of the run, at most; must match on both sides
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
     rows: u64,
     /// The new pool; must not exist

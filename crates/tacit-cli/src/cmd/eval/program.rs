@@ -13,18 +13,18 @@ use tacit::{Blame, Error, Result};
 /// What a program leaves open.
 #[derive(clap::Args)]
 pub(crate) struct ProgramArgs {
-    /// Of a program: the function to evaluate; main unless given
+    /// Of a program: the function to evaluate (default: main)
     #[arg(long = "function", value_name = "FN")]
     entry: Option<String>,
     /// Of a program or a circuit's file: the first N inputs are the garbler's; half of them,
-    /// rounded up, unless given. Both sides must say the same
+    /// rounded up, unless given. Must match on both sides
     #[arg(long, value_name = "N")]
     garbler_inputs: Option<usize>,
     /// Of a program: what a constant PARTY::NAME is worth; may be given again for another
     #[arg(long = "constant", value_name = "PARTY::NAME=VALUE", value_parser = constant)]
     constants: Vec<(String, String)>,
-    /// Of a circuit's file: whether the lowest or the highest bit of a value has its first wire; both sides must
-    /// say the same
+    /// Of a circuit's file: whether the lowest or the highest bit of a value has its first wire;
+    /// must match on both sides
     #[arg(long, value_enum, default_value = "usual")]
     bits: BitsArg,
 }

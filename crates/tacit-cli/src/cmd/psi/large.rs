@@ -4,6 +4,7 @@ use super::{Args, suspicious_text};
 use crate::cli::Context;
 use crate::cli::keys;
 use crate::cli::output::{Output, name};
+use crate::cli::report::{Report, Sides};
 use crate::cli::results::Put;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     let may_stand = args.resume.as_deref().is_some_and(Resume::may_have_result);
     let create = if may_stand { Output::create_again } else { Output::create };
     let mut results = args.results.open(create)?;
+    let page = args.page()?;
     results.reserve(source.bytes())?;
     let most = args.max_peer_rows.unwrap_or(u64::MAX);
     let progress = context.progress("waiting", 0, "keys");
@@ -98,7 +100,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     if !ran.result.confirmed {
         context.note("note: the other side was not there to say that it is done too");
     }
-    report(args, job, context, &ran, &pass, &put)
+    report(args, job, context, &ran, &pass, &put, page)
 }
 
 /// The folder of --resume, what it is sealed with, and what names the peer.
@@ -167,6 +169,7 @@ fn report(
     ran: &Ran<Bucketed>,
     pass: &Pass,
     put: &Put,
+    page: Option<(Report, Sides)>,
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let learned = job.has_learned_in_buckets(result);
@@ -209,7 +212,7 @@ fn report(
         text += &format!("the connection was lost; started over: {}\n", counted(result.repeated, "bucket"));
     }
     text += &format!(
-        "your file: {}, {}, {duplicates} with the key of an earlier row, {} without a key\n\
+        "your file: {}, {}, {duplicates}, {} without a key\n\
          the peer: {}\n\
          {:.3} s, {} sent, {} received, {}; vole in {} ({})\n\
          the other side learned {learned}",
@@ -223,8 +226,11 @@ fn report(
         counted(stats.rounds, "round"),
         counted(result.buckets, "bucket"),
         security_name(job.security),
-        duplicates = counted(duplicates, "row"),
+        duplicates = counted(duplicates, "duplicate"),
     );
+    if let Some((page, sides)) = page {
+        page.write(&sides, &object, context)?;
+    }
     context.result(&object, &text)
 }
 

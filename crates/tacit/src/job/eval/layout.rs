@@ -123,10 +123,10 @@ impl<'a> Layout<'a> {
                 let what = match inputs {
                     // The caller has looked for columns of the parameters' names.
                     Inputs::Literals(..) if given.is_empty() => format!(
-                        "{n} where your inputs are: {wanted}; choose as many, as not every input has a column of its \
-                         name"
+                        "{n} named for these inputs of yours: {wanted}; not every input has a column of its name, so list \
+                         one for each"
                     ),
-                    _ => format!("{n} where your inputs are: {wanted}; choose as many"),
+                    _ => format!("{n} named for these inputs of yours: {wanted}; list one for each"),
                 };
                 return Err(Error::Parameter { name: "columns", what });
             }

@@ -1,6 +1,7 @@
 //! What happens to those who wait with a bucket.
 
 use super::super::state::folder_of;
+use super::super::words::encode;
 use super::*;
 use tacit_store::sealed::FileKey;
 
@@ -79,6 +80,20 @@ fn a_plan_is_given_out_once_both_have_it_and_its_tasks_do_not_run_under_another(
     assert!(job.turn(&RUN, (0, task), Instant::now(), GRACE).is_err());
 }
 
+/// Nor is one of them offered under another plan.
+#[test]
+fn tasks_of_one_plan_do_not_wait_under_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = job(folder.path(), true);
+    assert!(job.offer(&RUN, 0, &[3; 32]).unwrap().is_ok());
+    job.inner().epoch = 1;
+    let (mut ours, mut theirs) = tacit_net::memory::pair();
+    let peer = std::thread::spawn(move || peer_settles(&mut theirs, || ()).map(drop));
+    job.meet(&mut ours, 1).unwrap();
+    peer.join().unwrap().unwrap();
+    assert!(job.inner().state.agreed && job.inner().slots.is_empty());
+}
+
 /// What the second gateway does over one session until a plan is settled, and with `pause` before the coins.
 fn peer_settles(channel: &mut Channel, pause: impl FnOnce()) -> Result<Plan> {
     meeting::meet(channel, Standing::Fresh)?;
@@ -144,6 +159,67 @@ fn a_session_that_another_has_replaced_settles_nothing() {
     });
 }
 
+/// What the peer says over a session at any step of the meeting, once another has taken its place, changes nothing;
+/// and nothing is said over one that comes too late.
+#[test]
+fn a_session_that_was_replaced_changes_nothing_at_any_step() {
+    let begin = |theirs: &mut Channel, standing| -> Result<()> {
+        meeting::meet(theirs, standing)?;
+        theirs.send(&[1])?;
+        theirs.flush()?;
+        Ok(theirs.recv(&mut [0])?)
+    };
+    let ends = |job: &Job, theirs: &mut Channel| -> Result<()> {
+        meeting::meet(theirs, Standing::Ended(RUN))?;
+        job.inner().epoch = 2;
+        theirs.send(&[1])?;
+        theirs.flush()?;
+        Ok(theirs.recv(&mut [0])?)
+    };
+    let settles = |job: &Job, theirs: &mut Channel| -> Result<()> {
+        begin(theirs, Standing::Fresh)?;
+        meeting::announce(theirs, 10)?;
+        job.inner().epoch = 2;
+        meeting::agree(theirs, 2).map(drop)
+    };
+    let compares = |job: &Job, theirs: &mut Channel| -> Result<()> {
+        begin(theirs, Standing::Under(RUN))?;
+        theirs.recv(&mut [0; 6])?;
+        job.inner().epoch = 2;
+        theirs.send(&[1; 6])?;
+        Ok(theirs.flush()?)
+    };
+    let steps: [&(dyn Fn(&Job, &mut Channel) -> Result<()> + Sync); 3] = [&ends, &settles, &compares];
+    for (at, step) in steps.into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = job(folder.path(), true);
+        job.inner().epoch = 1;
+        let (mut ours, mut theirs) = tacit_net::memory::pair();
+        std::thread::scope(|scope| {
+            let job = &job;
+            let peer = scope.spawn(move || step(job, &mut theirs));
+            assert!(job.meet(&mut ours, 1).unwrap_err().is_lost_link(), "{at}");
+            peer.join().unwrap().unwrap();
+        });
+        let inner = job.inner();
+        assert!(inner.state.over.is_none() && !inner.state.agreed, "{at}");
+        assert!(inner.state.buckets.iter().all(|bucket| bucket.begun == 0), "{at}");
+        assert!(!folder_of(folder.path(), "job").join("tosses").exists(), "{at}: no coins");
+    }
+    let late: [fn(&Job, &mut Channel) -> Result<()>; 2] =
+        [|job, ours| job.meet(ours, 1), |job, ours| job.compare(ours, 1)];
+    for (at, step) in late.into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = job(folder.path(), true);
+        job.inner().epoch = 2;
+        let (mut ours, mut theirs) = tacit_net::memory::pair();
+        let heard = std::thread::spawn(move || theirs.recv(&mut [0]).is_ok());
+        assert!(step(&job, &mut ours).unwrap_err().is_lost_link(), "{at}");
+        drop(ours);
+        assert!(!heard.join().unwrap(), "{at}");
+    }
+}
+
 /// Nor does a plan take the place of one under which anything was begun, whoever asks for it.
 #[test]
 fn a_job_that_has_begun_gets_no_other_plan() {
@@ -160,7 +236,9 @@ fn a_job_that_has_begun_gets_no_other_plan() {
     refused(&mut inner.state, |state| (state.buckets[1].begun, state.over) = (0, Some(End::Attempts)));
     refused(&mut inner.state, |state| (state.over, state.confirmed) = (None, true));
     inner.state.confirmed = false;
+    (inner.state.agreed, inner.state.received) = (true, true);
     inner.state.settle(other()).unwrap();
+    assert!(!inner.state.agreed && !inner.state.received, "of the plan before");
 }
 
 /// Events on the way while another session takes the place of theirs are of another time.
@@ -173,14 +251,17 @@ fn what_comes_late_over_a_session_that_was_replaced_is_not_heard() {
         job.inner().epoch = 1;
         let job = &job;
         let turns = scope.spawn(move || job.in_turns(&mut ours, 1));
-        exchange(&mut theirs, &[]).unwrap();
+        // It has looked whose session this is, and waits for what the peer says.
+        theirs.recv_sized(64).unwrap();
         {
             let mut inner = job.inner();
             inner.epoch = 2;
             inner.state.buckets[0] = Bucket { begun: 2, held: Some(2), ended: true, ..Bucket::default() };
         }
         // In order, it would be a peer that does not keep to the job.
-        let _ = exchange(&mut theirs, &[Event::Failed(0, 1), Event::Offer(1)]);
+        let said: Vec<u8> = [Event::Failed(0, 1), Event::Offer(1)].into_iter().flat_map(encode).collect();
+        theirs.send_sized(&said).unwrap();
+        theirs.flush().unwrap();
         assert!(turns.join().unwrap().is_ok());
         let inner = job.inner();
         assert!(inner.state.over.is_none() && inner.peer_offers.is_empty());
@@ -198,8 +279,25 @@ fn a_full_disk_is_no_fault_of_the_peer() {
     assert_eq!((said.blame(), said.to_string()), (Blame::Input, full.to_string()));
     // Who asks again does not hear of it once more.
     job.reopen(&job.terms()).unwrap();
+    assert!(job.inner().stuck.is_none());
     job.inner().state.agreed = true;
     assert!(matches!(job.settled(&mut || true).0, Ok(Reply::Plan { .. })));
+}
+
+/// A plan that this side has alone is not yet settled: why it came to nothing is said, until somebody asks anew.
+#[test]
+fn why_nothing_was_settled_is_said_with_a_plan_of_one_side_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = job(folder.path(), true);
+    let no = Error::Input("the files differ".to_owned());
+    job.refuse(&no);
+    let said = job.settled(&mut || true).0.err().unwrap();
+    assert!(said.to_string().contains("the files differ"), "{said}");
+    job.reopen(&job.terms()).unwrap();
+    assert!(job.inner().refusal.is_none());
+    job.inner().state.agreed = true;
+    job.refuse(&no);
+    assert!(job.inner().refusal.is_none());
 }
 
 /// The coins for a plan are tossed three times at most, whatever gateway goes on with the job.

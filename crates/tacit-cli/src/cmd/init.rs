@@ -1,0 +1,299 @@
+//! `tacit init`: six questions, and a configuration or a policy with comments.
+
+use super::check::{shell, suggested};
+use crate::cli::Context;
+use crate::cli::keys::key_list;
+use crate::cli::output::{Output, name};
+use serde_json::json;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use tacit::crypto::text::counted;
+use tacit::data::columns::{self, Columns};
+use tacit::data::csv::Options;
+use tacit::data::keys::{Named, listed};
+use tacit::{Error, Result};
+use tacit_console::say;
+
+const AFTER: &str = "\
+Examples:
+  tacit init
+  tacit init --policy --out policy.toml
+
+An empty answer takes what is in brackets. Nothing is sent; the table is read to list its columns. The file has a
+comment on each line that you may want to change: docs/configuration.md and docs/serve.md have the rest.";
+
+/// Keys on a side up to which a number holds against a peer that cheats.
+const SMALL: u64 = 16_384;
+
+/// Asks six questions and writes a configuration, or a service's policy, with comments
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Writes the policy of a service (`tacit serve`) instead of a configuration for `tacit psi`
+    #[arg(long)]
+    policy: bool,
+    /// The file to write (default: job.toml, or policy.toml)
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    let out = args.out.unwrap_or_else(|| if args.policy { "policy.toml" } else { "job.toml" }.into());
+    Output::check(&out, false)?;
+    let mut questions = Questions { answers: std::io::stdin().lock(), asked: 0 };
+    let answers = questions.all(args.policy)?;
+    let text = if args.policy { answers.policy(&out) } else { answers.config() };
+    let mut file = Output::create(&out)?;
+    file.write_all(text.as_bytes()).map_err(|e| Error::file(&out, "writing the answers", e))?;
+    file.commit()?;
+    let shown = shell(&name(&out));
+    let next = match args.policy {
+        true => format!("tacit serve --policy {shown} --check\n  tacit serve --policy {shown}"),
+        false => format!("tacit psi --config {shown} --dry-run\n  tacit psi --config {shown}"),
+    };
+    let mut text = format!("{} written; read it, then run\n  {next}", name(&out));
+    let missing = [&answers.identity, &answers.peer].into_iter().any(|file| !Path::new(file).exists());
+    if missing {
+        text += &format!(
+            "\nfirst exchange keys with your partner: `tacit invite --identity {} --out {}`, and `tacit join` there",
+            shell(&answers.identity),
+            shell(&answers.peer)
+        );
+    }
+    let kind = if args.policy { "policy" } else { "configuration" };
+    context.result(&json!({ "name": "init", "file": out, "kind": kind, "keys_missing": missing }), &text)
+}
+
+/// Who asks, and how often.
+struct Questions<R> {
+    answers: R,
+    asked: u32,
+}
+
+/// What was answered.
+struct Answers {
+    input: String,
+    rows: u64,
+    key: Vec<String>,
+    learns: String,
+    reach: (String, String),
+    identity: String,
+    peer: String,
+}
+
+impl<R: BufRead> Questions<R> {
+    fn all(&mut self, policy: bool) -> Result<Answers> {
+        let mut table = None;
+        let input = self.ask("Your table, such as customers.csv", "", |path| {
+            table = Some(columns::look(&[path.into()], Options::default()).map_err(|e| e.to_string())?);
+            Ok(path.to_owned())
+        })?;
+        let table = table.unwrap_or(Columns { rows: 0, columns: Vec::new() });
+        let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+        let default = suggested(&table.columns).filter(|key| is_key(key, &names).is_ok()).unwrap_or_default();
+        let question = format!("The column, or columns with commas, to match by ({})", names.join(", "));
+        let key = self.ask(&question, &default, |key| is_key(key, &names))?;
+        let learns = if policy {
+            let question = "What a run reveals to your partner: its matching rows, or their count";
+            self.ask(question, "rows", |answer| one_of(answer, &["rows", "count"]))?
+        } else {
+            let question = "Who learns which keys match: me, peer or both (your partner answers accordingly)";
+            self.ask(question, "me", |answer| one_of(answer, &["me", "peer", "both"]))?
+        };
+        let (question, default) = match policy {
+            true => ("Where partners reach you: listen ADDRESS, or via RELAY", "listen 0.0.0.0:7700"),
+            false => ("How you meet: listen ADDRESS, connect HOST:PORT, or via RELAY", "listen 0.0.0.0:7700"),
+        };
+        let reach = self.ask(question, default, |answer| reached(answer, policy))?;
+        let file = |answer: &str| Ok(answer.to_owned());
+        let identity = self.ask("The file of your private key", "tacit.key", file)?;
+        let peer = self.ask("The file of your partner's public key", "peer.pub", file)?;
+        Ok(Answers { input, rows: table.rows, key, learns, reach, identity, peer })
+    }
+
+    /// Asks until `read` takes the answer.
+    fn ask<T>(
+        &mut self,
+        question: &str,
+        default: &str,
+        mut read: impl FnMut(&str) -> std::result::Result<T, String>,
+    ) -> Result<T> {
+        self.asked += 1;
+        let bracket = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+        loop {
+            say(&format!("{}/6 {question}{bracket}:", self.asked));
+            let mut line = String::new();
+            let read_line = self.answers.read_line(&mut line);
+            let got = read_line.map_err(|e| Error::Input(format!("standard input: cannot be read: {e}")))?;
+            if got == 0 {
+                let what =
+                    "no answer on standard input; run `tacit init` at a terminal, or give it six lines";
+                return Err(Error::Usage(what.into()));
+            }
+            let answer = match line.trim() {
+                "" => default,
+                answer => answer,
+            };
+            if answer.is_empty() {
+                continue;
+            }
+            match read(answer) {
+                Ok(answer) => return Ok(answer),
+                Err(what) => say(&format!("    {what}")),
+            }
+        }
+    }
+}
+
+/// The columns of a key that the table has.
+fn is_key(key: &str, names: &[&str]) -> std::result::Result<Vec<String>, String> {
+    key_list(key).map_err(|e| e.to_string())?;
+    let parts = listed(key);
+    for part in &parts {
+        let column = Named::parse(part).map_err(|e| e.to_string())?.column;
+        if !names.contains(&&*column) {
+            return Err(format!("there is no column `{column}`; the columns are {}", names.join(", ")));
+        }
+    }
+    Ok(parts.into_iter().map(str::to_owned).collect())
+}
+
+fn one_of(answer: &str, all: &[&str]) -> std::result::Result<String, String> {
+    match all.contains(&answer) {
+        true => Ok(answer.to_owned()),
+        false => Err(format!("answer {}", all.join(" or "))),
+    }
+}
+
+fn reached(answer: &str, policy: bool) -> std::result::Result<(String, String), String> {
+    let (how, address) = answer.split_once(' ').unwrap_or((answer, ""));
+    let known = matches!(how, "listen" | "via") || (how == "connect" && !policy);
+    match known && address.contains(':') {
+        true => Ok((how.to_owned(), address.trim().to_owned())),
+        false => Err("such as `listen 0.0.0.0:7700`: a word, a blank, and HOST:PORT".to_owned()),
+    }
+}
+
+/// A text as TOML has it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+impl Answers {
+    fn keys(&self) -> String {
+        let keys: Vec<String> = self.key.iter().map(|key| quoted(key)).collect();
+        format!("[{}]", keys.join(", "))
+    }
+
+    fn config(&self) -> String {
+        let (how, address) = &self.reach;
+        let output = match self.learns.as_str() {
+            "peer" => "# output = \"matches.csv\"           # only your partner gets a result".to_owned(),
+            _ => {
+                "output = \"matches.csv\"             # your matching rows, with all their columns".to_owned()
+            }
+        };
+        format!(
+            "# A job for `tacit psi --config FILE`, written by `tacit init`. Each line is an option of the command\n\
+             # (`tacit psi --help`), and an option on the command line wins.\n\
+             [psi]\n\
+             input = {}\n\
+             key = {}          # COL or COL:TYPE; types must match on both sides: `tacit check --help` lists them\n\
+             result = {}                     # me, peer or both; with `me` here, `peer` at your partner's\n\
+             {output}\n\
+             reveal = \"rows\"                   # or count, or sum:COL and others: the same on both sides\n\
+             \n\
+             {how} = {}\n\
+             identity = {}\n\
+             peer = {}\n\
+             \n\
+             # security = \"semi-honest\"        # faster for some jobs, without protection against a peer that cheats\n\
+             # max-peer-rows = 1000000         # the most distinct keys that your partner may have\n",
+            quoted(&self.input),
+            self.keys(),
+            quoted(&self.learns),
+            quoted(address),
+            quoted(&self.identity),
+            quoted(&self.peer),
+        )
+    }
+
+    fn policy(&self, out: &Path) -> String {
+        let (how, address) = &self.reach;
+        // Paths in a policy are seen from its folder.
+        let elsewhere = out.parent().is_some_and(|folder| !folder.as_os_str().is_empty());
+        let path = |file: &str| match std::path::absolute(file) {
+            Ok(whole) if elsewhere && !file.contains("://") => quoted(&whole.to_string_lossy()),
+            _ => quoted(file),
+        };
+        let mut most_keys = 1_000_000;
+        let (allowed, job) = match self.learns.as_str() {
+            "count" => {
+                let small = self.rows <= SMALL;
+                let (charged, security) = match small {
+                    true => (
+                        64,
+                        "# security = \"semi-honest\"         # needed for more than 16,384 keys on a side",
+                    ),
+                    false => (
+                        self.rows,
+                        "security = \"semi-honest\"           # needed for more than 16,384 keys on a side",
+                    ),
+                };
+                most_keys = if small { SMALL } else { most_keys };
+                (
+                    format!(
+                        "rows_in_total = {:<18} # 12 runs, of which each is charged {charged} rows\n\
+                         aggregate_runs = 12                # how many numbers one peer may get from it, in all",
+                        charged.saturating_mul(12)
+                    ),
+                    format!(
+                        "reveal = [\"count\"]\n\
+                         min_matches = 50                   # a smaller number is withheld\n{security}"
+                    ),
+                )
+            }
+            _ => (
+                format!(
+                    "rows_in_total = {:<18} # matches that all runs together may reveal to one peer",
+                    self.rows.max(1)
+                ),
+                "reveal = [\"rows\"]".to_owned(),
+            ),
+        };
+        format!(
+            "# The policy of a service, written by `tacit init` for a table of {rows}. `tacit serve --policy FILE\n\
+             # --check` prints in words what it allows; docs/serve.md lists every setting.\n\
+             version = 1\n\
+             {how} = {address}\n\
+             identity = {identity}\n\
+             state = \"state\"                    # the directory of budgets and signed records: back it up\n\
+             \n\
+             [peers.partner]                    # the name that logs and records use\n\
+             key = {peer}\n\
+             \n\
+             [sources.table]\n\
+             input = {input}\n\
+             key = {keys}\n\
+             {allowed}\n\
+             \n\
+             [jobs.match]                       # your partner runs `tacit request match`\n\
+             source = \"table\"\n\
+             allow = [\"partner\"]\n\
+             {job}\n\
+             result = [\"peer\"]                  # who gets the result, seen from here\n\
+             min_peer_keys = 100                # fewer keys say too much about single persons\n\
+             max_peer_keys = {most_keys}\n\
+             runs_a_day = 1\n\
+             # purpose = \"common customers\"     # what it is for, in the terms and in every record\n\
+             # agreement = \"contract 2026-17\"\n\
+             # expires = 2027-12-31\n",
+            rows = counted(self.rows, "row"),
+            address = quoted(address),
+            identity = path(&self.identity),
+            peer = path(&self.peer),
+            input = path(&self.input),
+            keys = self.keys(),
+        )
+    }
+}

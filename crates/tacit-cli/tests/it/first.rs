@@ -1,0 +1,181 @@
+//! The first minutes with the command: alone, `check FILE`, `init`, and `-h`.
+
+use crate::common::{Bench, Said, free_port, wait};
+use serde_json::Value;
+use std::io::Write;
+use std::process::Stdio;
+
+const TABLE: &str = "name,mail,tel,born,score\n\
+                     Ann,ann@x.org,0612345678,1980-01-31,1.5\n\
+                     Bob,bob@x.org,,1981-02-28,2\n\
+                     Cas,NULL,0687654321,1982-03-31,3\n";
+
+/// The command with these lines as its input.
+fn answered(bench: &Bench, args: &[&str], lines: &str) -> Said {
+    let mut child = bench.command(args).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    wait(child)
+}
+
+#[test]
+fn the_command_alone_says_where_to_start() {
+    let bench = Bench::new();
+    let said = bench.run(&[]);
+    for words in ["tacit demo", "tacit check customers.csv", "tacit init", "tacit -h", "docs/start.md"] {
+        assert!(said.success().contains(words), "{words}: {said:?}");
+    }
+    assert!(said.err.is_empty() && said.out.lines().all(|line| line.len() <= 110), "{said:?}");
+}
+
+/// The whole of it is tested where it is made; here that `-h`, `--help` and `help` are what they should be.
+#[test]
+fn short_help_fits_on_a_screen_and_long_help_has_every_option() {
+    let bench = Bench::new();
+    for name in ["psi", "eval", "request", "ot", "vole", "check", "serve", "tags"] {
+        let short = bench.run(&[name, "-h"]);
+        assert!(short.success().lines().count() <= 60, "{name}: {}", short.out);
+        assert!(!short.out.contains("--quiet"), "{}", short.out);
+    }
+    let short = bench.run(&["psi", "-h"]);
+    let headings = ["What you must give:", "Result:", "Protection:", "Table:", "Network:", "Less often:"];
+    let places = headings.map(|heading| short.out.find(heading).unwrap_or_else(|| panic!("{heading}")));
+    assert!(places.is_sorted(), "{}", short.out);
+    let long = bench.run(&["psi", "--help"]);
+    assert_eq!(long.success(), bench.run(&["help", "psi"]).success());
+    assert!(
+        long.out.contains("--seal-key <FILE>") && long.out.contains("For every command:"),
+        "{}",
+        long.out
+    );
+    assert!(bench.run(&["-h"]).success().lines().count() <= 60);
+}
+
+#[test]
+fn a_table_without_a_key_is_shown_by_its_columns() {
+    let bench = Bench::new();
+    bench.write("customers.csv", TABLE);
+    let said = bench.run(&["check", "customers.csv"]);
+    for words in [
+        "customers.csv: 3 rows, 5 columns",
+        "Xxx",
+        "xxx@x.xxx",
+        "phone:REGION",
+        "9999-99-99",
+        "33.3 %",
+        "--null 'NULL'",
+        "tacit check --input customers.csv --key mail:email",
+        "tacit psi --connect HOST:7700 --identity tacit.key --peer peer.pub",
+    ] {
+        assert!(said.success().contains(words), "{words}: {}", said.out);
+    }
+    // Nothing of what cells say.
+    for cell in ["Ann", "ann@", "0612", "1980"] {
+        assert!(!said.out.contains(cell), "{cell}: {}", said.out);
+    }
+    let object: Value =
+        serde_json::from_str(bench.run(&["--json", "check", "customers.csv"]).success()).unwrap();
+    let columns = object["columns"].as_array().unwrap();
+    let types: Vec<&str> = columns.iter().map(|column| column["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["text", "email", "phone:REGION", "date", "decimal"]);
+    assert_eq!((&object["suggested_key"], &columns[2]["empty"]), (&"mail:email".into(), &1.into()));
+    // With a key the file may stand alone as well.
+    let keys = bench.run(&["check", "customers.csv", "--key", "mail:email", "--null", "NULL"]);
+    assert!(keys.success().contains("3 rows, 2 distinct keys (email), 0 duplicates, 1 row"), "{keys:?}");
+    bench.run(&["check"]).fails_with(2, &["--input"]);
+    bench.run(&["check", "missing.csv"]).fails_with(3, &["missing.csv"]);
+    bench.run(&["check", "customers.csv", "--against", "customers.csv"]).fails_with(2, &["--key"]);
+}
+
+#[test]
+fn six_answers_make_a_configuration_that_runs() {
+    let bench = Bench::with_keys();
+    bench.write("customers.csv", TABLE);
+    let lines = "missing.csv\ncustomers.csv\nnosuch\nmail:email\nboth\n\nalice.key\nbob.pub\n";
+    let said = answered(&bench, &["init"], lines);
+    assert!(said.success().contains("tacit psi --config job.toml"), "{said:?}");
+    assert!(said.err.contains("there is no column `nosuch`") && said.err.contains("6/6"), "{said:?}");
+    assert!(!said.out.contains("exchange keys"), "{said:?}");
+    bench.run(&["psi", "--config", "job.toml", "--dry-run"]).success();
+    let text = bench.read("job.toml");
+    assert!(text.contains("listen = \"0.0.0.0:7700\"") && text.contains("key = [\"mail:email\"]"), "{text}");
+    // What is there stays there; silence is no answer; the key has a default.
+    answered(&bench, &["init"], lines).fails_with(3, &["job.toml", "exists already"]);
+    answered(&bench, &["init", "--out", "b.toml"], "customers.csv\n").fails_with(2, &["terminal"]);
+    assert!(!bench.exists("b.toml"));
+    let lines = "customers.csv\n\nme\nconnect alice.example:7700\n\n\n";
+    let said = answered(&bench, &["--json", "init", "--out", "c.toml"], lines);
+    let object: Value = serde_json::from_str(said.success()).unwrap();
+    assert_eq!(object["keys_missing"], true, "{said:?}");
+    assert!(bench.read("c.toml").contains("connect = \"alice.example:7700\""));
+}
+
+#[test]
+fn six_answers_make_a_policy_that_passes_its_check() {
+    let bench = Bench::with_keys();
+    bench.write("customers.csv", TABLE);
+    for (learns, file) in [("rows", "policy.toml"), ("count", "numbers.toml")] {
+        let lines =
+            format!("customers.csv\n\n{learns}\nconnect a:1\nlisten 127.0.0.1:7700\nalice.key\nbob.pub\n");
+        let said = answered(&bench, &["init", "--policy", "--out", file], &lines);
+        assert!(said.success().contains(&format!("tacit serve --policy {file} --check")), "{said:?}");
+        let checked = bench.run(&["serve", "--policy", file, "--check"]);
+        assert!(checked.success().contains("partner"), "{checked:?}");
+    }
+}
+
+/// What `--report` writes, by the ending of its name.
+#[test]
+fn a_run_leaves_a_page_for_the_file() {
+    let bench = Bench::with_keys();
+    bench.write("a.csv", "mail\nann@x.org\nbob@x.org\n");
+    bench.write("b.csv", "mail\nbob@x.org\ncas@x.org\nbob@x.org\n");
+    for (of_alice, of_bob) in [("a.html", "b.pdf"), ("a2.pdf", "b2.htm")] {
+        let address = format!("127.0.0.1:{}", free_port());
+        let side = |way: &str, own: &str, peer: &str, input: &str, result: &str, report: &str| {
+            let words = format!(
+                "psi {way} {address} --identity {own} --peer {peer} --input {input} --key mail:email --result {result} \
+                 --report {report}"
+            );
+            words.split(' ').map(str::to_owned).collect::<Vec<_>>()
+        };
+        let alice = side("--listen", "alice.key", "bob.pub", "a.csv", "peer", of_alice);
+        let bob = side("--connect", "bob.key", "alice.pub", "b.csv", "me", of_bob);
+        let (alice, bob): (Vec<&str>, Vec<&str>) =
+            (alice.iter().map(String::as_str).collect(), bob.iter().map(String::as_str).collect());
+        let (a, b) = bench.run_both(&alice, &bob);
+        a.success();
+        b.success();
+        assert!(b.err.contains(of_bob), "{b:?}");
+    }
+    let fingerprint = |file: &str| bench.run(&["fingerprint", file]).success().trim().to_owned();
+    let page = bench.read("b2.htm");
+    for words in [
+        &*fingerprint("alice.pub"),
+        &*fingerprint("bob.pub"),
+        "(1 match), and that the other side has 2 distinct keys",
+        "3 rows, 2 distinct keys, 1 duplicate",
+        "this side only",
+        "UTC",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let page = bench.read("a.html");
+    assert!(page.contains("the other side only") && !page.contains("ann@x.org"), "{page}");
+    assert!(std::fs::read(bench.path("b.pdf")).unwrap().starts_with(b"%PDF"));
+    // It shows before the run what the page's name cannot be, and nothing else is replaced by it.
+    let line = [
+        "psi",
+        "--connect",
+        "127.0.0.1:1",
+        "--identity",
+        "alice.key",
+        "--peer",
+        "bob.pub",
+        "--input",
+        "a.csv",
+    ];
+    let with = |report| [&line[..], &["--key", "mail", "--report", report]].concat();
+    bench.run(&with("page.txt")).fails_with(2, &["--report", ".html or .pdf"]);
+    bench.run(&with("a.html")).fails_with(3, &["a.html", "exists already"]);
+    bench.run(&[&with("c.html")[..], &["--output", "c.html"]].concat()).fails_with(2, &["c.html"]);
+}
