@@ -181,8 +181,8 @@ impl Loaded {
         // With room for a signature: nobody could read a larger one.
         if reply > LARGEST_MESSAGES - 1024 {
             return Err(Error::Usage(format!(
-                "a reply would have {reply} bytes, and at most {LARGEST_MESSAGES} are read; use a smaller circuit or \
-                 fewer rows"
+                "a reply would have {}, and at most {LARGEST_MESSAGES} are read; use a smaller circuit or fewer rows",
+                counted(usize::try_from(reply).unwrap_or(usize::MAX), "byte")
             )));
         }
         let needed = function_memory(self.function(), &exchange);
