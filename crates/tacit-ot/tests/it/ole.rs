@@ -174,12 +174,20 @@ fn a_peer_that_sends_other_numbers_or_too_few_leaves_nothing() {
     assert!(matches!(error, Error::Net(_)) && wiped, "{error}");
     let (error, wiped) = against::<Gf128>(vec![7; Gf128::CORRECTION_BYTES]);
     assert!(matches!(error, Error::Net(_)) && wiped, "{error}");
-    // Numbers of shares and factors that differ.
+    // Numbers of shares and factors that differ, and OTs that have served.
+    let bad = |result| assert!(matches!(result, Err(Error::Usage { .. })));
     memory::run(
         |channel| {
-            let ended = sender(channel).unwrap().extend(channel, &mut [Word(1); 2], &mut [Word(1)]);
-            assert!(matches!(ended, Err(Error::Usage { .. })));
+            let mut ole = sender(channel).unwrap();
+            bad(ole.extend(channel, &mut [Word(1); 2], &mut [Word(1)]));
+            ole.extend(channel, &mut [Word(1)], &mut [Word(1)]).unwrap();
+            bad(ole.finish(channel, &mut [Word(1)], &mut [Word(1)]));
         },
-        |channel| drop(receiver(channel)),
+        |channel| {
+            let mut ole = receiver(channel).unwrap();
+            bad(ole.extend(channel, &mut [Word(1); 2], &mut [Word(1)]));
+            ole.extend(channel, &mut [Word(1)], &mut [Word(1)]).unwrap();
+            bad(ole.finish(channel, &mut [Word(1)], &mut [Word(1)]));
+        },
     );
 }
