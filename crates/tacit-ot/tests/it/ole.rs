@@ -19,9 +19,12 @@ fn receiver(channel: &mut Channel) -> Result<OleReceiver<CotToRot<KosReceiver>>>
     Ok(OleReceiver::new(CotToRot::new(KosReceiver::setup(channel, &Dealer(1), &mut prg(3))?)))
 }
 
+/// Fills factors and shares.
+type Extend<'a, R> = dyn FnMut(&mut [R], &mut [R]) -> Result<()> + 'a;
+
 /// Both sides' factors and shares, of several requests one after the other.
 fn products<R: Ring>(sizes: &[usize]) -> ([Vec<R>; 2], [Vec<R>; 2]) {
-    let of = |mut extend: Box<dyn FnMut(&mut [R], &mut [R]) -> Result<()> + '_>| {
+    let of = |extend: &mut Extend<'_, R>| {
         let mut all = [Vec::new(), Vec::new()];
         for n in sizes {
             let mut made = [vec![R::default(); *n], vec![R::default(); *n]];
@@ -34,11 +37,11 @@ fn products<R: Ring>(sizes: &[usize]) -> ([Vec<R>; 2], [Vec<R>; 2]) {
     common::run(
         |channel| {
             let mut ole = sender(channel)?;
-            of(Box::new(|x, s| ole.extend(channel, x, s)))
+            of(&mut |x, s| ole.extend(channel, x, s))
         },
         |channel| {
             let mut ole = receiver(channel)?;
-            of(Box::new(|y, t| ole.extend(channel, y, t)))
+            of(&mut |y, t| ole.extend(channel, y, t))
         },
     )
 }
