@@ -1412,8 +1412,6 @@ def triples(
     Words and fields are semi-honest only. With ``security="malicious"``, the default, bits come with MACs: ``delta``
     (``uint64[2]``), ``mac_a``, ``key_a`` and so on (``uint64[n, 2]``), where ``mac_a`` is the peer's ``key_a``, XORed
     with the peer's ``delta`` where ``a`` is 1.
-
-        >>> tacit.triples(1000, kind="words", security="semi-honest", …).c
     """
     where = Session(
         listen=listen, connect=connect, via=via, identity=identity, peer=peer, proxy=proxy, **session

@@ -193,7 +193,9 @@ def test_triples_over_primes(field: str, prime: int) -> None:
     def number(words) -> int:
         return int(words) if field == "p61" else int(words[0]) | int(words[1]) << 64
 
-    a, b, c = ([number(x) + number(y) for x, y in zip(made[name], theirs[name], strict=True)] for name in "abc")
+    a, b, c = (
+        [number(x) + number(y) for x, y in zip(made[name], theirs[name], strict=True)] for name in "abc"
+    )
     assert all((x * y - z) % prime == 0 for x, y, z in zip(a, b, c, strict=True))
     assert all(number(x) < prime for name in "abc" for x in made[name])
 
@@ -385,7 +387,9 @@ def test_the_import_is_quick() -> None:
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("call", ["ot(10, role='sender'", "vole(10, role='sender'"])
+@pytest.mark.parametrize(
+    "call", ["ot(10, role='sender'", "vole(10, role='sender'", "triples(10, kind='bits'"]
+)
 def test_without_numpy_transfers_fail_as_an_import_does(call: str) -> None:
     """Nobody listens: what is missing is told before anybody is called."""
     code = f"import sys; sys.modules['numpy'] = None; import tacit; tacit.{call}, connect='127.0.0.1:9')"

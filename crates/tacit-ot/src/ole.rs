@@ -20,7 +20,7 @@
 use crate::{Error, Result, RotReceiver, RotSender};
 use core::ops::{Add, Mul, Sub};
 use tacit_crypto::field::{F61, F128, Field};
-use tacit_crypto::{Block, Buffer, gf128};
+use tacit_crypto::{BitVec, Block, Buffer, gf128};
 use tacit_net::Channel;
 use zeroize::{DefaultIsZeroes, Zeroize, Zeroizing};
 
@@ -305,10 +305,14 @@ fn of_room(room: &mut Buffer, blocks: usize) -> &mut [Block] {
     &mut room[..blocks]
 }
 
-fn same_length<R>(one: &[R], other: &[R]) -> Result<usize> {
-    match one.len() == other.len() {
-        true => Ok(one.len()),
-        false => Err(Error::Usage { protocol: NAME, what: "as many shares as factors" }),
+/// How many products there are OTs for; they serve once.
+fn taken<R: Ring>(ready: &mut usize, factors: &[R], shares: &[R]) -> Result<()> {
+    let n = std::mem::take(ready);
+    match factors.len() == n && shares.len() == n {
+        true => Ok(()),
+        false => {
+            Err(Error::Usage { protocol: NAME, what: "as many factors and shares as there are OTs for" })
+        }
     }
 }
 
@@ -316,24 +320,41 @@ fn same_length<R>(one: &[R], other: &[R]) -> Result<usize> {
 pub struct OleSender<S> {
     rot: S,
     room: Buffer,
+    ready: usize,
 }
 
 impl<S: RotSender> OleSender<S> {
     /// Over random OTs that this party sends.
     pub fn new(rot: S) -> Self {
-        OleSender { rot, room: Buffer::zeros(0) }
+        OleSender { rot, room: Buffer::zeros(0), ready: 0 }
     }
 
     /// Fills random factors `x` and shares `s`, one of each a product. Nothing is left of either on an error.
     pub fn extend<R: Ring>(&mut self, channel: &mut Channel, x: &mut [R], s: &mut [R]) -> Result<()> {
+        self.begin::<R>(channel, x.len())?;
+        self.finish(channel, x, s)
+    }
+
+    /// The OTs of `n` products: the first half of [`extend`](Self::extend). Of two directions both begin, in turn;
+    /// then both finish, and what they send passes at the same time.
+    pub fn begin<R: Ring>(&mut self, channel: &mut Channel, n: usize) -> Result<()> {
+        self.ready = 0;
+        self.rot.extend(channel, of_room(&mut self.room, 2 * R::BITS * n).as_chunks_mut().0)?;
+        self.ready = n;
+        Ok(())
+    }
+
+    /// The second half: sends the corrections, and waits for nothing.
+    ///
+    /// `Error::Usage` unless there are as many factors and shares as the products that were begun.
+    pub fn finish<R: Ring>(&mut self, channel: &mut Channel, x: &mut [R], s: &mut [R]) -> Result<()> {
         let sent = self.send(channel, x, s);
         sent.inspect_err(|_| [x, s].into_iter().for_each(Zeroize::zeroize))
     }
 
     fn send<R: Ring>(&mut self, channel: &mut Channel, x: &mut [R], s: &mut [R]) -> Result<()> {
-        let n = same_length(x, s)?;
-        let pairs = of_room(&mut self.room, 2 * R::BITS * n).as_chunks_mut::<2>().0;
-        self.rot.extend(channel, pairs)?;
+        taken(&mut self.ready, x, s)?;
+        let pairs = self.room.as_chunks::<2>().0;
         let mut corrections = Zeroizing::new([R::default(); 128]);
         let corrections = &mut corrections[..R::BITS];
         let mut packed = vec![0; R::CORRECTION_BYTES];
@@ -358,26 +379,42 @@ impl<S: RotSender> OleSender<S> {
 pub struct OleReceiver<T> {
     rot: T,
     room: Buffer,
+    choices: BitVec,
+    ready: usize,
 }
 
 impl<T: RotReceiver> OleReceiver<T> {
     /// Over random OTs that this party receives.
     pub fn new(rot: T) -> Self {
-        OleReceiver { rot, room: Buffer::zeros(0) }
+        OleReceiver { rot, room: Buffer::zeros(0), choices: BitVec::default(), ready: 0 }
     }
 
     /// Fills random factors `y` and shares `t`, one of each a product. Nothing is left of either on an error.
     ///
     /// `Error::Malformed` when the peer sends what is not an element.
     pub fn extend<R: Ring>(&mut self, channel: &mut Channel, y: &mut [R], t: &mut [R]) -> Result<()> {
+        self.begin::<R>(channel, y.len())?;
+        self.finish(channel, y, t)
+    }
+
+    /// The OTs of `n` products; see [`OleSender::begin`].
+    pub fn begin<R: Ring>(&mut self, channel: &mut Channel, n: usize) -> Result<()> {
+        self.ready = 0;
+        self.choices = self.rot.extend(channel, of_room(&mut self.room, R::BITS * n))?;
+        self.ready = n;
+        Ok(())
+    }
+
+    /// The second half: receives the corrections. Errors as of [`extend`](Self::extend) and
+    /// [`OleSender::finish`].
+    pub fn finish<R: Ring>(&mut self, channel: &mut Channel, y: &mut [R], t: &mut [R]) -> Result<()> {
         let received = self.receive(channel, y, t);
         received.inspect_err(|_| [y, t].into_iter().for_each(Zeroize::zeroize))
     }
 
     fn receive<R: Ring>(&mut self, channel: &mut Channel, y: &mut [R], t: &mut [R]) -> Result<()> {
-        let n = same_length(y, t)?;
-        let messages = of_room(&mut self.room, R::BITS * n);
-        let choices = self.rot.extend(channel, messages)?;
+        taken(&mut self.ready, y, t)?;
+        let (messages, choices) = (&self.room, &self.choices);
         let mut corrections = [R::default(); 128];
         let corrections = &mut corrections[..R::BITS];
         let mut packed = vec![0; R::CORRECTION_BYTES];

@@ -19,9 +19,12 @@ fn receiver(channel: &mut Channel) -> Result<OleReceiver<CotToRot<KosReceiver>>>
     Ok(OleReceiver::new(CotToRot::new(KosReceiver::setup(channel, &Dealer(1), &mut prg(3))?)))
 }
 
+/// Fills factors and shares.
+type Extend<'a, R> = dyn FnMut(&mut [R], &mut [R]) -> Result<()> + 'a;
+
 /// Both sides' factors and shares, of several requests one after the other.
 fn products<R: Ring>(sizes: &[usize]) -> ([Vec<R>; 2], [Vec<R>; 2]) {
-    let of = |mut extend: Box<dyn FnMut(&mut [R], &mut [R]) -> Result<()> + '_>| {
+    let of = |extend: &mut Extend<'_, R>| {
         let mut all = [Vec::new(), Vec::new()];
         for n in sizes {
             let mut made = [vec![R::default(); *n], vec![R::default(); *n]];
@@ -34,11 +37,11 @@ fn products<R: Ring>(sizes: &[usize]) -> ([Vec<R>; 2], [Vec<R>; 2]) {
     common::run(
         |channel| {
             let mut ole = sender(channel)?;
-            of(Box::new(|x, s| ole.extend(channel, x, s)))
+            of(&mut |x, s| ole.extend(channel, x, s))
         },
         |channel| {
             let mut ole = receiver(channel)?;
-            of(Box::new(|y, t| ole.extend(channel, y, t)))
+            of(&mut |y, t| ole.extend(channel, y, t))
         },
     )
 }
@@ -174,12 +177,20 @@ fn a_peer_that_sends_other_numbers_or_too_few_leaves_nothing() {
     assert!(matches!(error, Error::Net(_)) && wiped, "{error}");
     let (error, wiped) = against::<Gf128>(vec![7; Gf128::CORRECTION_BYTES]);
     assert!(matches!(error, Error::Net(_)) && wiped, "{error}");
-    // Numbers of shares and factors that differ.
+    // Numbers of shares and factors that differ, and OTs that have served.
+    let bad = |result| assert!(matches!(result, Err(Error::Usage { .. })));
     memory::run(
         |channel| {
-            let ended = sender(channel).unwrap().extend(channel, &mut [Word(1); 2], &mut [Word(1)]);
-            assert!(matches!(ended, Err(Error::Usage { .. })));
+            let mut ole = sender(channel).unwrap();
+            bad(ole.extend(channel, &mut [Word(1); 2], &mut [Word(1)]));
+            ole.extend(channel, &mut [Word(1)], &mut [Word(1)]).unwrap();
+            bad(ole.finish(channel, &mut [Word(1)], &mut [Word(1)]));
         },
-        |channel| drop(receiver(channel)),
+        |channel| {
+            let mut ole = receiver(channel).unwrap();
+            bad(ole.extend(channel, &mut [Word(1); 2], &mut [Word(1)]));
+            ole.extend(channel, &mut [Word(1)], &mut [Word(1)]).unwrap();
+            bad(ole.finish(channel, &mut [Word(1)], &mut [Word(1)]));
+        },
     );
 }

@@ -245,11 +245,12 @@ impl Job {
         let By::Transfers(pick) = &self.by else {
             return (24 << 20) + BYTES_SESSION + BYTES_AUTHENTICATED * self.count.min(WINDOW as u64);
         };
-        let Sizes { ots, element, .. } = self.kind.sizes();
+        let Sizes { ots, element, corrections } = self.kind.sizes();
         let lanes = pick.streams(self.ots(), threads.max(1)) as u64;
         let triples = self.piece(pick, lanes as usize) as u64;
-        // The sender's pairs and the receiver's messages; a triple, a share of a product, and a triple written out.
-        let piece = triples * (ots * (32 + 16 + pick.working()) + 7 * element);
+        // The sender's pairs and the receiver's messages; corrections that come while others are sent; a triple, a
+        // share of a product, and a triple written out.
+        let piece = triples * (ots * (32 + 16 + pick.working()) + corrections + 7 * element);
         (24 << 20) + lanes * (2 * pick.held() + piece)
     }
 
@@ -427,14 +428,17 @@ impl<R: Ring> Lane<R> {
         let share = &mut self.share[..n];
         match channel.party() {
             Party::First => {
-                self.sender.extend(channel, a, c)?;
-                self.receiver.extend(channel, b, share)?;
+                self.sender.begin::<R>(channel, n)?;
+                self.receiver.begin::<R>(channel, n)?;
             }
             Party::Second => {
-                self.receiver.extend(channel, b, share)?;
-                self.sender.extend(channel, a, c)?;
+                self.receiver.begin::<R>(channel, n)?;
+                self.sender.begin::<R>(channel, n)?;
             }
         }
+        // Both directions' corrections pass at the same time.
+        self.sender.finish(channel, a, c)?;
+        self.receiver.finish(channel, b, share)?;
         for ((c, share), (a, b)) in c.iter_mut().zip(share).zip(a.iter().zip(&*b)) {
             *c = *c + *share + *a * *b;
         }
@@ -467,12 +471,11 @@ pub fn estimate(
     let request = request(kind, count, threads, protocol)?;
     let mut all = plan::ot(&request, link, machine)?;
     let bytes = count.saturating_mul(kind.sizes().corrections);
-    let share = request.count as f64 / threads.max(1) as f64;
-    let nanoseconds = (share * CORRECTION_NS).max(link.pass(bytes as f64));
+    // One direction's OTs after the other's; corrections pass at the same time.
+    let computing = 2.0 * request.count as f64 / threads.max(1) as f64 * CORRECTION_NS;
+    let nanoseconds = computing.max(link.pass(bytes as f64));
     for candidate in &mut all {
-        // One direction after the other.
-        candidate.time = 2 * candidate.time;
-        candidate.time += 2 * Duration::from_secs_f64((nanoseconds / 1e9).min(1e15));
+        candidate.time = 2 * candidate.time + Duration::from_secs_f64((nanoseconds / 1e9).min(1e15));
         candidate.bytes = candidate.bytes.saturating_add(bytes).saturating_mul(2);
         candidate.rounds *= 2;
         // Whatever the OTs withstand, the corrections are not checked.

@@ -143,7 +143,7 @@ impl Job {
             Kind::Vole(Field::P128) => sum.prime(prime::ots::<F128>(count), prime::bytes::<F128>(count)),
             Kind::OneOf(2) => {
                 let config = Config { code: Code::Linear, security };
-                sum.add(config.base_cots(count), config.bytes(count) as usize, security);
+                sum.add(config.base_cots(count), config.bytes(count), security);
             }
             Kind::OneOf(p) => sum.subfield(count, p.ilog2() as u8, security)?,
         }
