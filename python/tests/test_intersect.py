@@ -181,7 +181,7 @@ def test_a_session_needs_one_address_and_both_keys() -> None:
             tacit.Session(**wrong)
     with pytest.raises(tacit.UsageError, match="beyond this machine"):
         tacit.Session(connect="192.0.2.1:7700")
-    with pytest.raises(tacit.UsageError, match="go together"):
+    with pytest.raises(tacit.UsageError, match="together with peer="):
         tacit.Session(connect="127.0.0.1:1", identity="a.key")
 
 
