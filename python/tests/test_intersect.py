@@ -139,7 +139,7 @@ def test_columns_have_types() -> None:
     assert tacit.check(table, on=["mail", "tel"]).keys == 4
     typed = tacit.check(table, on={"mail": "email", "tel": "phone:NL"})
     assert (typed.keys, typed.rows_without_key, typed.duplicate_rows) == (1, 2, 1)
-    with pytest.raises(tacit.UsageError, match="`e-mail` is no type"):
+    with pytest.raises(tacit.UsageError, match="did you mean `email`"):
         tacit.check(table, on={"mail": "e-mail"})
 
 
@@ -177,11 +177,11 @@ def test_wrong_uses_are_named_before_anything_is_sent(arguments: dict[str, objec
 
 def test_a_session_needs_one_address_and_both_keys() -> None:
     for wrong in [{}, {"listen": "127.0.0.1:0", "connect": "127.0.0.1:1"}]:
-        with pytest.raises(tacit.UsageError, match="one of listen and connect"):
+        with pytest.raises(tacit.UsageError, match="one of listen="):
             tacit.Session(**wrong)
     with pytest.raises(tacit.UsageError, match="beyond this machine"):
         tacit.Session(connect="192.0.2.1:7700")
-    with pytest.raises(tacit.UsageError, match="go together"):
+    with pytest.raises(tacit.UsageError, match="together with peer="):
         tacit.Session(connect="127.0.0.1:1", identity="a.key")
 
 

@@ -50,7 +50,7 @@ pub(super) fn of(page: &Page) -> Vec<u8> {
         };
     put(&mut sheets, &mut y, 18, MARGIN, "B", 17, &page.title);
     for section in &page.sections {
-        put(&mut sheets, &mut y, 30, MARGIN, "B", 11, &section.heading);
+        put(&mut sheets, &mut y, 30, MARGIN, "B", 11, section.heading);
         for (name, text) in &section.rows {
             for (at, line) in wrapped(text, TEXT_WIDTH, SIZE).iter().enumerate() {
                 put(&mut sheets, &mut y, LINE + if at == 0 { 3 } else { 0 }, TEXT_AT, "R", SIZE, line);

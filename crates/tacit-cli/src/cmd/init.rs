@@ -23,7 +23,7 @@ An empty answer takes what is in brackets. Nothing is sent; the table is read to
 comment on each line that you may want to change: docs/configuration.md and docs/serve.md have the rest.";
 
 /// Keys on a side up to which a number holds against a peer that cheats.
-const SMALL: u64 = 16_384;
+const CHECKED_KEYS: u64 = 16_384;
 
 /// Asks six questions and writes a configuration, or a service's policy, with comments
 #[derive(clap::Args)]
@@ -229,7 +229,7 @@ impl Answers {
         let mut most_keys = 1_000_000;
         let (allowed, job) = match self.learns.as_str() {
             "count" => {
-                let small = self.rows <= SMALL;
+                let small = self.rows <= CHECKED_KEYS;
                 let (charged, security) = match small {
                     true => (
                         64,
@@ -240,12 +240,13 @@ impl Answers {
                         "security = \"semi-honest\"           # needed for more than 16,384 keys on a side",
                     ),
                 };
-                most_keys = if small { SMALL } else { most_keys };
+                most_keys = if small { CHECKED_KEYS } else { most_keys };
                 (
                     format!(
-                        "rows_in_total = {:<18} # 12 runs, of which each is charged {charged} rows\n\
+                        "rows_in_total = {:<18} # 12 runs, of which each is charged {}\n\
                          aggregate_runs = 12                # how many numbers one peer may get from it, in all",
-                        charged.saturating_mul(12)
+                        charged.saturating_mul(12),
+                        counted(charged, "row")
                     ),
                     format!(
                         "reveal = [\"count\"]\n\

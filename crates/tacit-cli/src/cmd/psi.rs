@@ -541,6 +541,9 @@ fn suspicious_text(matches: u64, own: u64, peer: u64, object: &mut serde_json::V
     format!("{matches}\n{warning}", matches = counted(matches, "match"))
 }
 
+/// A field of the result's object.
+pub(super) type Field<'a> = (&'a str, serde_json::Value);
+
 /// Tells the result of a run; `more` are fields that go into the object as well.
 pub(super) fn report(
     (results, put): (&ResultArgs, &Put),
@@ -549,7 +552,7 @@ pub(super) fn report(
     table: &Own,
     ran: &Ran<Revealed>,
     most_peer_keys: u64,
-    (more, page): (&[(&str, serde_json::Value)], Option<(Report, Sides)>),
+    (more, page): (&[Field<'_>], Option<(Report, Sides)>),
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let outcome = &result.outcome(job.learns);
