@@ -10,7 +10,7 @@ SOURCES = ["_jobs.py", "_number.py", "errors.py"]
 # What `tacit` calls otherwise than the source that defines it.
 CALLED = {"bool_": "bool", "max_": "max", "min_": "min", "sum_": "sum"}
 GROUPS = {
-    "Jobs": ["intersect", "request", "evaluate", "ot", "vole", "check", "Session"],
+    "Jobs": ["intersect", "request", "evaluate", "ot", "vole", "triples", "check", "Session"],
     "Keys and functions by name": ["keygen", "fingerprint", "functions"],
     "Functions in Python": [
         "function", "Function", "Number", "Type", "Array", "uint", "int_", "where", "min", "max", "sum", "sort",
