@@ -189,8 +189,8 @@ fn a_session_that_was_replaced_changes_nothing_at_any_step() {
         theirs.send(&[1; 6])?;
         Ok(theirs.flush()?)
     };
-    type Step = dyn Fn(&Job, &mut Channel) -> Result<()> + Sync;
-    let steps: [&Step; 3] = [&ends, &settles, &compares];
+    type Step<'a> = &'a (dyn Fn(&Job, &mut Channel) -> Result<()> + Sync);
+    let steps: [Step<'_>; 3] = [&ends, &settles, &compares];
     for (at, step) in steps.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         let job = job(folder.path(), true);
