@@ -321,9 +321,8 @@ fn program_input(shape: &Shape, owners: &[Owner], owner: Owner, inputs: &[BitVec
 }
 
 fn new_garbler(delta: Block, session: Block, first: usize, lanes: usize) -> HalfGatesGarbler {
-    let copies: Vec<Copy> = (first..first + lanes)
-        .map(|row| Copy { delta, start: instance_start(session, row as u64) })
-        .collect();
+    let copy = |row| Copy { delta, start: instance_start(session, row as u64) };
+    let copies: Zeroizing<Vec<Copy>> = Zeroizing::new((first..first + lanes).map(copy).collect());
     HalfGatesGarbler::new(&copies)
 }
 

@@ -204,7 +204,7 @@ pub(crate) fn triples(args: TriplesArgs, context: &Context) -> Result<()> {
     whole(&common, context, &subject, agreement, |channels| job.run(channels, &*base, &mut Nowhere, &()))
 }
 
-/// The OT extension: what `auto` picks, the other party is told.
+/// The OT extension. With `auto` one party picks it and tells the other.
 fn pick(kind: Triple, args: &TriplesArgs, named: Option<&str>, common: &mut Common) -> Result<plan::Pick> {
     let request = plan::Request {
         count: args.count.saturating_mul(kind.ots()),

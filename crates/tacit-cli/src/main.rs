@@ -40,7 +40,8 @@ What you can do:
   tacit eval             compute a function of both sides' numbers, such as who bids more
   tacit request          ask a partner's service for an intersection; `tacit serve` runs one
   tacit check            see what a run would make of your table; nothing is sent
-  tacit ot, vole, nisc   make transfers and correlations, for protocols of your own
+  tacit ot, vole, triples, nisc
+                         make transfers and correlations, for protocols of your own
 
 Examples:
   tacit demo                            # both sides on this machine, in seconds

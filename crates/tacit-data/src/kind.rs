@@ -55,6 +55,21 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"\x5d\0\0\x80\0", "a file compressed by the old lzma", "decompress it, or compress it by xz"),
     (b"-----BEGIN PGP MESSAGE-----", "an encrypted message", "decrypt it"),
     (b"{\\rtf", "a text document (RTF)", "save it as CSV UTF-8"),
+    // What is in them must not be shown as the names of columns.
+    (b"tacit-ed25519-private", "a private key of tacit keygen", "give your table, and never pass the key on"),
+    (b"-----BEGIN PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
+    (b"-----BEGIN EC PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
+    (b"-----BEGIN RSA PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
+    (b"-----BEGIN ENCRYPTED PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
+    (b"tacit-ed25519 ", "a public key of tacit keygen", "give your table"),
+    (b"TACITPOL", "a pool of tacit pool", "give your table"),
+    (b"TACITAP1", "a pool of tacit eval", "give your table"),
+    (b"TACITST", "a state of tacit eval", "give your table"),
+    (b"tacitdeal", "a seed of tacit deal", "give your table"),
+    (b"tacitused", "a seed of tacit deal", "give your table"),
+    (b"tacitnisc", "a file of tacit nisc", "give your table"),
+    (b"tacitsign", "a signed file of tacit nisc", "give your table"),
+    (b"tacitprf", "a file of tacit tags", "give your table"),
 ];
 
 /// The same of words that a CSV file's header may begin with too: bytes that no text has tell them apart.

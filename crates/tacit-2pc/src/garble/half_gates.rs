@@ -33,6 +33,13 @@ pub struct Copy {
     pub start: Block,
 }
 
+impl Zeroize for Copy {
+    fn zeroize(&mut self) {
+        self.delta.zeroize();
+        self.start.zeroize();
+    }
+}
+
 /// The start point of instance number `instance` of a session whose start point is `session`.
 ///
 /// Gate numbers use the low half of a key and instances the high half, so keys of one session never repeat.

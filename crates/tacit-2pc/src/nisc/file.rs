@@ -11,9 +11,9 @@ use tacit_ot::silent::nisc::{Kind, ReceiverKey, after_beginning};
 use tacit_store::sealed::{Locked, io_fault};
 use zeroize::Zeroizing;
 
-/// What is said of a file under which a check failed.
-const WIPED: &str = "a reply failed its check under this question, which can tell its sender of your input; ask anew \
-                     with tacit nisc eval ask";
+/// Why a file under which a check failed opens nothing.
+const WIPED: &str = "a reply failed its check under this question, which can tell its sender of your input; put a new \
+                     question to the other senders alone";
 
 /// What the receiver keeps of its question, in its file, open in this process alone.
 ///

@@ -59,7 +59,8 @@ pub(super) fn garble(
         let lanes = ROWS_AT_ONCE.min(rows - first);
         let plan = circuit.plan(lanes);
         let starts = starts(session, first, lanes);
-        let copies: Vec<Copy> = starts.iter().map(|&start| Copy { delta, start }).collect();
+        let copies: Zeroizing<Vec<Copy>> =
+            Zeroizing::new(starts.iter().map(|&start| Copy { delta, start }).collect());
         let mut garbler = HalfGatesGarbler::new(&copies);
         garbler.reserve(plan.slots());
         set_rows(&their_slots, &theirs, first, lanes, |slot, labels| garbler.set_zero_labels(slot, labels));

@@ -19,7 +19,7 @@
 //!   What it garbles nobody checks. It can make the receiver compute any other function of its input; one that fails
 //!   for some inputs tells the sender of them if it sees the failure. So the result is one to trust only from a
 //!   sender that keeps to the protocol: for the sender's side, semi-honest. Of an AND and of an inner product it
-//!   can flip bits of the result, and nothing else: no reply of theirs fails for some inputs.
+//!   can flip bits of the result, and guess at the key as in any transfer: no reply of theirs fails for some inputs.
 //! - **A failed check spends the question**, as in the transfers: an answer that fails, and a garbled circuit whose
 //!   outputs are none of the sender's labels. [`QuestionFile`] wipes its file before it says so.
 //! - **Whose a message is**: sender and receiver are bound as in the transfers; function and number of rows are in
@@ -149,6 +149,10 @@ impl<'a> Exchange<'a> {
             Function::Circuit(circuit) => {
                 transcript.append("kind", b"half-gates");
                 transcript.append("circuit", &circuit.digest());
+                // A function that is built in and a file of its gates are two, as in `tacit eval`.
+                transcript.append("called", circuit.name().unwrap_or_default().as_bytes());
+                // Programs of the same gates may read the same literal as other values.
+                transcript.append("source", circuit.source().as_ref().map_or(&[], |source| &source[..]));
                 for owner in circuit.owners() {
                     transcript.append_u64("garbler's", u64::from(*owner == Owner::Garbler));
                 }

@@ -8,6 +8,7 @@ use super::terms::{Blocks, ROWS, Terms, zeros};
 use crate::circuit::Piece;
 use crate::garble::{Copy, Evaluate, Garble, HalfGatesEvaluator, HalfGatesGarbler, instance_start};
 use tacit_crypto::Block;
+use zeroize::Zeroizing;
 
 /// The start points of some copies; one re-keying a garbled circuit.
 pub(super) fn starts(start: Block, copies: &[usize]) -> Vec<Block> {
@@ -26,8 +27,8 @@ impl Garbling {
     pub(super) fn new(terms: &Terms<'_>, seeds: &Seeds, starts: &[Block], peer: &[Block]) -> Self {
         let (lanes, n) = (seeds.len(), terms.committed());
         let deltas = seeds.deltas();
-        let copies: Vec<Copy> =
-            deltas.iter().zip(starts).map(|(&delta, &start)| Copy { delta, start }).collect();
+        let copies: Zeroizing<Vec<Copy>> =
+            Zeroizing::new(deltas.iter().zip(starts).map(|(&delta, &start)| Copy { delta, start }).collect());
         let mut garbler = HalfGatesGarbler::new(&copies);
         garbler.reserve(terms.function.slots());
         let mut inputs = zeros(terms.peer.len() * lanes);

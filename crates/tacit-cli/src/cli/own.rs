@@ -1,10 +1,9 @@
 //! What a user brings to transfers, messages or choices, out of files; and what the receiver takes home.
 
 use crate::cli::messages::read_from;
-use crate::cli::output::{self, Output, name, write_fault};
-use crate::cli::share::Share;
+use crate::cli::output::{self, Output, name};
+use crate::cli::share::{Arrays, Share};
 use std::fmt::Display;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block};
@@ -344,7 +343,7 @@ fn write_table(mut out: Output, form: Form, choices: &[u8], rows: &[&[u8]]) -> R
 }
 
 /// The choices `u` and messages `m`; of messages that differ in length, `length` too.
-fn write_arrays(mut out: Output, layout: Layout, choices: &[u8], rows: &[&[u8]]) -> Result<()> {
+fn write_arrays(out: Output, layout: Layout, choices: &[u8], rows: &[&[u8]]) -> Result<()> {
     let n = rows.len() as u64;
     let mut arrays = vec![Array::new("u", Element::U8, &[n])];
     let mut filled = Zeroizing::new(Vec::new());
@@ -366,16 +365,11 @@ fn write_arrays(mut out: Output, layout: Layout, choices: &[u8], rows: &[&[u8]])
             lengths.extend((row.len() as u64).to_le_bytes());
         }
     }
-    out.reserve(npz::length(&arrays))?;
-    let target = out.target().to_owned();
-    let fault = |e| write_fault(&target, e);
-    let mut writer = npz::Writer::new(out, &arrays).map_err(fault)?;
+    let mut file = Arrays::new(out, &arrays)?;
     for (array, bytes) in [choices, &filled[..], &lengths[..]].into_iter().enumerate().take(arrays.len()) {
-        writer.append(array, bytes).map_err(fault)?;
+        file.append(array, bytes)?;
     }
-    let mut out = writer.finish().map_err(fault)?;
-    out.flush().map_err(fault)?;
-    out.commit()
+    file.finish()
 }
 
 impl Sink for Taken {

@@ -121,12 +121,19 @@ fn page(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTime) -> Pag
     let (reveal, learns) = (text("reveal").unwrap_or_default(), text("result").unwrap_or_default());
     let mut what = vec![
         ("Operation", "private set intersection: which keys are in both sides' tables".to_owned()),
-        ("Keys", text("key").unwrap_or_default()),
-        ("Revealed", revealed(&reveal).to_owned()),
+        ("Keys", keys_of(run)),
+        ("Revealed", revealed(&reveal, text("column"))),
         ("Result to", result_to(&learns).to_owned()),
         ("Protection", protection(&text("security").unwrap_or_default()).to_owned()),
         ("Protocol", text("protocol").unwrap_or_default()),
     ];
+    for (name, field) in
+        [("Columns received", "received_columns"), ("Columns that this side gave", "given_columns")]
+    {
+        if let Some(columns) = listed(&run[field]) {
+            what.push((name, columns));
+        }
+    }
     if let Some(job) = text("job") {
         what.insert(1, ("Job of the service", job));
     }
@@ -147,8 +154,7 @@ fn page(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTime) -> Pag
     let mut limits = Vec::new();
     if let Some(most) = number("peer_keys_tested_at_most") {
         let most = counted(most, "key");
-        limits
-            .push(("If the other side cheated", format!("it can have tested at most {most} of its choice")));
+        limits.push(("If the other side cheated", format!("it can have tested {most} of its choice")));
     }
     if let Some(most) = number("max_peer_rows") {
         limits.push((
@@ -157,14 +163,17 @@ fn page(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTime) -> Pag
         ));
     }
     if let Some(least) = number("min_matches").filter(|least| *least > 0) {
-        limits.push(("Withheld", format!("a number over fewer than {}", counted(least, "match"))));
+        let of = counted(least, "match");
+        limits.push(("Smallest number", format!("one over fewer than {of} would have been withheld")));
     }
     if let Some(warning) = text("warning") {
         limits.push(("Note", warning));
     }
     let mut learned = vec![("This side learned", own_learned(run))];
     let other = text("other_side_learned").unwrap_or_default();
-    learned.push(("The other side learned", other.trim_start_matches("the other side learned ").to_owned()));
+    let other =
+        other.trim_start_matches("the other side learned ").replace("that you have ", "that this side has ");
+    learned.push(("The other side learned", other));
     if let Some(odd) = text("suspicious") {
         learned.push(("Look at this", odd));
     }
@@ -201,15 +210,36 @@ fn page(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTime) -> Pag
     Page { title: "Report of a private set intersection".to_owned(), sections, foot }
 }
 
-fn revealed(kind: &str) -> &str {
-    match kind {
+/// The columns of a key, with what each was read as.
+fn keys_of(run: &Value) -> String {
+    let types: Vec<&str> = run["key"].as_str().unwrap_or_default().split(", ").collect();
+    let columns: Vec<&str> =
+        run["key_columns"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    match columns.len() == types.len() {
+        true => {
+            let each = columns.iter().zip(&types).map(|(column, kind)| format!("{column} ({kind})"));
+            each.collect::<Vec<_>>().join(", ")
+        }
+        false => types.join(", "),
+    }
+}
+
+/// Names of columns, if there are any.
+fn listed(columns: &Value) -> Option<String> {
+    let columns: Vec<&str> = columns.as_array()?.iter().filter_map(Value::as_str).collect();
+    (!columns.is_empty()).then(|| columns.join(", "))
+}
+
+fn revealed(kind: &str, column: Option<String>) -> String {
+    let what = match kind {
         "rows" => "which rows have a key that the other side has too",
         "payload" => "which rows match, with columns of the other side's rows",
         "count" => "how many keys match, and not which",
         "sum" => "a sum over the rows of matching keys",
-        "mean" => "the sum and the mean over the rows of matching keys",
+        "mean" => "the sum and the mean over the rows of matching keys, and how many rows there are",
         other => other,
-    }
+    };
+    column.map_or_else(|| what.to_owned(), |column| format!("{what}, of the column {column}"))
 }
 
 fn result_to(learns: &str) -> &str {
@@ -236,15 +266,18 @@ fn own_learned(run: &Value) -> String {
         counted(run["peer_keys"].as_u64().unwrap_or_default(), "distinct key")
     );
     if let Some(matches) = run["matches"].as_u64() {
+        let columns = listed(&run["received_columns"]).map_or_else(String::new, |columns| {
+            format!(", of these rows the other side's columns {columns}")
+        });
         return format!(
-            "which of its keys the other side has too ({}), and {sizes}",
+            "which of its keys the other side has too ({}){columns}, and {sizes}",
             counted(matches, "match")
         );
     }
     if run["withheld"].as_bool() == Some(true) {
         return format!("that too few keys match for a number, and {sizes}");
     }
-    let names = ["count", "sum", "mean", "max", "min", "over", "value"];
+    let names = ["count", "sum", "rows", "mean", "max", "min", "over", "value"];
     let found = names.iter().filter_map(|name| match &run[*name] {
         Value::Null => None,
         Value::String(text) => Some(format!("{name} {text}")),
@@ -293,8 +326,9 @@ mod tests {
     fn a_page_says_who_what_when_and_what_was_learned() {
         let run = json!({
             "own_rows": 4, "own_keys": 3, "duplicates": 1, "rows_without_key": 0, "peer_keys": 5, "matches": 2,
-            "peer_keys_tested_at_most": 9, "security": "malicious", "result": "me", "reveal": "rows", "key": "email",
-            "other_side_learned": "that we have 3 distinct keys", "protocol": "vole", "bytes_sent": 1,
+            "peer_keys_tested_at_most": 9, "security": "malicious", "result": "me", "reveal": "payload", "key": "email",
+            "key_columns": ["mail"], "received_columns": ["town"], "given_columns": ["age"],
+            "other_side_learned": "that you have 3 distinct keys", "protocol": "vole", "bytes_sent": 1,
         });
         let sides = Sides { own: "<b>".into(), peer: "key ab".into(), input: "a.csv".into() };
         let begun = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -305,8 +339,10 @@ mod tests {
             "2023-11-14 22:13:20 UTC",
             "2023-11-14 22:14:21 UTC",
             "4 rows, 3 distinct keys, 1 duplicate, 0 rows without a key",
-            "at most 9 keys",
-            "(2 matches), and that the other side has 5 distinct keys",
+            "tested 9 keys",
+            "mail (email)",
+            "(2 matches), of these rows the other side's columns town, and that the other side has 5 distinct keys",
+            "that this side has 3 distinct keys",
         ] {
             assert!(html.contains(words), "{words}: {html}");
         }

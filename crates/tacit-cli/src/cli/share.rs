@@ -1,4 +1,4 @@
-//! A side's share of transfers, in a NumPy archive.
+//! A side's share of what was made, in a NumPy archive.
 
 use crate::cli::output::{Output, name, write_fault};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,42 @@ use tacit::ot::{Kind, Sent};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
 
-/// The share's file while it is being written.
-pub(crate) struct Share {
+/// An archive of arrays while it is being written.
+pub(crate) struct Arrays {
     writer: Writer<Output>,
     target: PathBuf,
+}
+
+impl Arrays {
+    /// Lays out `arrays`, for which there must be room.
+    pub(crate) fn new(mut out: Output, arrays: &[Array]) -> Result<Self> {
+        out.reserve(npz::length(arrays))?;
+        let target = out.target().to_owned();
+        let writer = Writer::new(out, arrays).map_err(|e| write_fault(&target, e))?;
+        Ok(Arrays { writer, target })
+    }
+
+    /// Puts `bytes` behind what this array has, counted in the order in which they were laid out.
+    pub(crate) fn append(&mut self, array: usize, bytes: &[u8]) -> Result<()> {
+        self.writer.append(array, bytes).map_err(|e| write_fault(&self.target, e))
+    }
+
+    /// Puts the whole archive in its place.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.settle()?.commit()
+    }
+
+    /// The whole archive on the disk, but not yet in its place.
+    pub(crate) fn settle(self) -> Result<Output> {
+        let mut out = self.writer.finish().map_err(|e| write_fault(&self.target, e))?;
+        out.settle()?;
+        Ok(out)
+    }
+}
+
+/// The share of transfers while it is being written.
+pub(crate) struct Share {
+    arrays: Arrays,
     delta_written: bool,
 }
 
@@ -32,7 +64,7 @@ pub(crate) fn archive(target: &Path) -> Result<Output> {
 
 impl Share {
     /// Lays out the share of `n` transfers of `kind`, for which there must be room.
-    pub(crate) fn new(mut out: Output, kind: Kind, n: u64, role: Role) -> Result<Self> {
+    pub(crate) fn new(out: Output, kind: Kind, n: u64, role: Role) -> Result<Self> {
         let blocks = |name| Array::new(name, Element::U64, &[n, 2]);
         let choices = Array::new("u", Element::U8, &[n]);
         let correlated = kind == Kind::Cot;
@@ -42,26 +74,17 @@ impl Share {
             (Role::Receiver, true) => [choices, blocks("w")],
             (Role::Receiver, false) => [choices, blocks("m")],
         };
-        out.reserve(npz::length(&arrays))?;
-        let target = out.target().to_owned();
-        let writer = Writer::new(out, &arrays).map_err(|e| write_fault(&target, e))?;
-        Ok(Share { writer, target, delta_written: false })
-    }
-
-    fn append(&mut self, array: usize, bytes: &[u8]) -> Result<()> {
-        self.writer.append(array, bytes).map_err(|e| write_fault(&self.target, e))
+        Ok(Share { arrays: Arrays::new(out, &arrays)?, delta_written: false })
     }
 
     /// Puts the whole share in its place.
     pub(crate) fn finish(self) -> Result<()> {
-        self.settle()?.commit()
+        self.arrays.finish()
     }
 
     /// The whole share on the disk, but not yet in its place.
     pub(crate) fn settle(self) -> Result<Output> {
-        let mut out = self.writer.finish().map_err(|e| write_fault(&self.target, e))?;
-        out.settle()?;
-        Ok(out)
+        self.arrays.settle()
     }
 }
 
@@ -71,16 +94,16 @@ impl Sink for Share {
             Sent::Cot(delta, v) => {
                 if !self.delta_written {
                     self.delta_written = true;
-                    self.append(FIRST, &delta.to_bytes())?;
+                    self.arrays.append(FIRST, &delta.to_bytes())?;
                 }
-                self.append(SECOND, Block::as_bytes(v))
+                self.arrays.append(SECOND, Block::as_bytes(v))
             }
             Sent::Pairs(pairs) => {
                 for pieces in pairs.chunks(4096) {
                     for (side, array) in [FIRST, SECOND].into_iter().enumerate() {
                         let messages: Zeroizing<Vec<Block>> =
                             Zeroizing::new(pieces.iter().map(|pair| pair[side]).collect());
-                        self.append(array, Block::as_bytes(&messages))?;
+                        self.arrays.append(array, Block::as_bytes(&messages))?;
                     }
                 }
                 Ok(())
@@ -92,7 +115,7 @@ impl Sink for Share {
 
     fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
         let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(u8::from).collect());
-        self.append(FIRST, &bytes)?;
-        self.append(SECOND, Block::as_bytes(messages))
+        self.arrays.append(FIRST, &bytes)?;
+        self.arrays.append(SECOND, Block::as_bytes(messages))
     }
 }

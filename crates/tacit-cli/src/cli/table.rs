@@ -59,6 +59,11 @@ enum Errors {
 }
 
 impl Dialect {
+    /// Whether nothing is said of how the table is written.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.written.is_usual()
+    }
+
     /// The options of the library.
     pub(crate) fn options(&self) -> Options {
         let empty_keys = if self.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip };

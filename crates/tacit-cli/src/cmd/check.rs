@@ -26,12 +26,12 @@ two files of one's own.";
 #[command(after_help = const_format(), mut_arg("key", |key| key.required(false)))]
 pub(crate) struct Args {
     /// Your table, as --input has it
-    #[arg(value_name = "FILE", conflicts_with = "input")]
+    #[arg(value_name = "FILE", conflicts_with = "input", required_unless_present = "input")]
     files: Vec<PathBuf>,
     /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
     /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
     /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
-    #[arg(long, value_name = "FILE", required_unless_present = "files", num_args = 1)]
+    #[arg(long, value_name = "FILE", num_args = 1)]
     input: Vec<PathBuf>,
     #[command(flatten)]
     key: KeyArgs,
@@ -118,7 +118,11 @@ fn list(args: &Args, context: &Context) -> Result<()> {
             Some(what) => format!("no key ({what})"),
             None => column.key_type.to_owned(),
         };
-        let name = column.name.escape_debug().to_string();
+        let mut name: String = column.name.chars().take(LONGEST_NAME).collect();
+        if name.len() < column.name.len() {
+            name += "…";
+        }
+        let name = name.escape_debug().to_string();
         lines.push([name, kind, column.example.clone(), share(column.empty, found.rows)]);
     }
     let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
@@ -148,14 +152,22 @@ fn list(args: &Args, context: &Context) -> Result<()> {
             "\nto check the keys:      tacit check {inputs} --key {key}\nto run with a partner:  tacit psi --connect \
              HOST:7700 --identity tacit.key --peer peer.pub \\\n      {inputs} --key {key} --output matches.csv"
         );
+        if !args.table.is_usual() {
+            text += "\nadd your options for how the table is written to both";
+        }
     }
     context.result(&object, text.trim_end())
 }
 
+/// Characters of a column's name in the list.
+const LONGEST_NAME: usize = 40;
+
 /// The column that most likely names a person or thing, as `--key` takes it.
 pub(super) fn suggested(columns: &[Column]) -> Option<String> {
-    let of = |kinds: &[&str]| columns.iter().find(|column| kinds.contains(&column.key_type));
-    let distinct = |kinds: &[&str]| columns.iter().find(|c| c.distinct && kinds.contains(&c.key_type));
+    let is_one = |column: &Column| columns.iter().filter(|other| other.name == column.name).count() == 1;
+    let of = |kinds: &[&str]| columns.iter().find(|c| kinds.contains(&c.key_type) && is_one(c));
+    let distinct =
+        |kinds: &[&str]| columns.iter().find(|c| c.distinct && kinds.contains(&c.key_type) && is_one(c));
     let found = of(&["email"])
         .or_else(|| of(&["uuid"]))
         .or_else(|| of(&["phone", "phone:REGION"]))
@@ -185,6 +197,11 @@ fn agree(ours: &KeySpec, theirs: &KeySpec) -> Result<()> {
         ("types", ours.agreed_types(), theirs.agreed_types()),
         ("labels", ours.agreed_labels(), theirs.agreed_labels()),
     ];
+    if ours.columns.len() != theirs.columns.len() {
+        let [here, there] = [ours, theirs].map(|spec| counted(spec.columns.len(), "column"));
+        let what = format!("your key is of {here}, the other file's of {there}");
+        return Err(Error::Parameter { name: "against-key", what });
+    }
     for (what, here, there) in settings {
         if here != there {
             let what = format!("{what} differ (yours {here}, the other file's {there})");

@@ -10,10 +10,8 @@ pub(super) mod program;
 pub(crate) mod total;
 
 use crate::cli::Context;
-use crate::cli::keys::{Columns, column_list, typed_list};
 use crate::cli::output::{Output, destination, open};
 use crate::cli::peer::{PeerArgs, Security, learned};
-use crate::cli::table::Written;
 use form::Form;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -26,10 +24,10 @@ use tacit::crypto::text::counted;
 use tacit::job::eval::layout::Inputs;
 use tacit::job::eval::{Evaluated, Job, Options, memory};
 use tacit::net::Stats;
+use tacit::two_pc::Owner;
 use tacit::two_pc::circuit::value::{self, Field, Format};
 use tacit::two_pc::circuit::{LongFunction, named};
 use tacit::two_pc::wmk17::Copies;
-use tacit::two_pc::{Owner, Prepared};
 use tacit::{Error, Result, ot, security_name};
 use tacit_console::options::{OutputArg, output_to};
 use total::Total;
@@ -130,23 +128,8 @@ pub(crate) struct Args {
     /// Which side this is
     #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
     role: Option<Role>,
-    /// Your input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines (plain
-    /// or packed), Parquet or Arrow, and several of them are one table
-    #[arg(long, value_name = "VALUE|@FILE", num_args = 1, allow_negative_numbers = true)]
-    input: Vec<String>,
-    /// Evaluates once for each row of a table, all in one session
-    #[arg(long)]
-    batch: bool,
-    /// The columns of the table that hold our inputs, in order; COL:date counts days since 1970-01-01,
-    /// COL:decimal2 takes hundredths. Unless given, those called as a program's parameters, else all
-    #[arg(long, value_name = "COL", num_args = 1, value_parser = typed_list, requires = "batch")]
-    columns: Vec<Columns<String>>,
-    /// Words for nothing in the table, such as NULL,\N,n/a: a cell that is one of them counts as empty
-    #[arg(
-        long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true,
-        requires = "batch",
-    )]
-    null: Vec<Columns<String>>,
+    #[command(flatten)]
+    given: batch::InputArgs,
     /// Writes the table's rows with the outputs behind them to this file, in the format that its name says
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
@@ -154,8 +137,6 @@ pub(crate) struct Args {
     /// must match on both sides
     #[arg(long, value_enum, requires = "batch", conflicts_with_all = ["output", "dry_run"])]
     aggregate: Option<AggregateArg>,
-    #[command(flatten)]
-    table: Written,
     /// How outputs are written
     #[arg(long, value_enum, default_value = "hex")]
     format: FormatArg,
@@ -199,14 +180,6 @@ pub(crate) struct Args {
     peer: PeerArgs,
 }
 
-impl Args {
-    /// What is said of our table.
-    fn given(&self) -> batch::Given<'_> {
-        let Args { input, columns, null, table, .. } = self;
-        batch::Given { input, columns, null, written: table }
-    }
-}
-
 pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     if let Some(Command::Pool(command)) = args.command.take() {
         return pool::run(command, context);
@@ -225,20 +198,13 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     };
     let form = Form::new(&function, args.format, program);
     check_memory(&args, &function)?;
-    let prepared = match &form.program {
-        Some(program) => Prepared::from_function(&function)?.from_source(program.digest()),
-        None => Prepared::from_function(&function)?,
-    };
+    let prepared = program::prepared(&function, form.program.as_ref())?;
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() && args.pool.is_none() {
         return Err(Error::Usage(
             "--pool-key seals a file: add --offline FILE, --online FILE or --pool FILE".into(),
         ));
     }
-    if !args.batch && !args.table.is_usual() {
-        return Err(Error::Usage(
-            "how a table is written is for --batch alone; add it, or leave that out".into(),
-        ));
-    }
+    args.given.check()?;
     let output_to = output_to(args.output_to);
     let ot = if args.ot == "auto" { None } else { Some(ot::protocol(&args.ot, args.security.into())?) };
     let protocol = catalogue::find(&args.protocol);
@@ -284,10 +250,10 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         Some(program) => Inputs::Literals(program, role),
         None => Inputs::Numbers(&fields),
     };
-    let table = args.batch.then(|| batch::Table::read(args.given(), inputs)).transpose()?;
+    let table = args.given.batch.then(|| batch::Table::read(&args.given, inputs)).transpose()?;
     let rows = match &table {
         Some(table) => table.rows(),
-        None => &[single(inputs, &args.input)?][..],
+        None => &[single(inputs, &args.given.input)?][..],
     };
     let total = match (args.aggregate, &table) {
         (Some(which), Some(table)) => Some(Total::new(which, &function, &form, table)?),
@@ -418,7 +384,7 @@ fn report(
     ));
     let flags: Vec<(&str, usize)> = outputs.into_iter().flat_map(|rows| form.flags(rows)).collect();
     for (flag, set) in flags.iter().filter(|(_, set)| *set > 0) {
-        let of = if args.batch {
+        let of = if args.given.batch {
             format!(" in {set} of {rows}", rows = counted(rows, "row"))
         } else {
             String::new()
@@ -426,7 +392,7 @@ fn report(
         context.note(&format!("note: {flag}{of}: the result there is not the true one"));
     }
     // Of a batch a list, else the one row.
-    let shown = |format| match (written(format), args.batch) {
+    let shown = |format| match (written(format), args.given.batch) {
         (rows, true) => json!(rows),
         (rows, false) => json!(rows.and_then(|rows| rows.into_iter().next())),
     };
@@ -479,12 +445,16 @@ pub(super) fn single(inputs: Inputs<'_>, given: &[String]) -> Result<Vec<BitVec>
         },
     });
     match inputs {
-        Inputs::Numbers(fields) => {
-            value::parse(fields, &text).map_err(|e| Error::Input(format!("--input: {e}")))
-        }
-        Inputs::Literals(program, role) => {
-            program.parse(role, &text).map_err(|e| Error::Input(format!("--input: {e}")))
-        }
+        Inputs::Numbers(fields) => value::parse(fields, &text).map_err(|e| refused(given, &e)),
+        Inputs::Literals(program, role) => program.parse(role, &text).map_err(|e| refused(given, &e)),
+    }
+}
+
+/// Why the values of `--input` do not serve: first of all, that there are none.
+fn refused(given: &[String], what: &dyn std::fmt::Display) -> Error {
+    match given {
+        [] => Error::Usage("--input is missing".into()),
+        _ => Error::Input(format!("--input: {what}")),
     }
 }
 

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::data::columns::{self, Columns};
 use tacit::data::csv::Options;
-use tacit::data::keys::{Named, listed};
+use tacit::data::keys::{Named as NamedKey, listed, quoted as quoted_column};
+use tacit::net::{Identity, PublicKeys};
 use tacit::{Error, Result};
+use tacit_console::files::{Kind, Named, check_outputs};
 use tacit_console::say;
 
 const AFTER: &str = "\
@@ -42,6 +44,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     Output::check(&out, false)?;
     let mut questions = Questions { answers: std::io::stdin().lock(), asked: 0 };
     let answers = questions.all(args.policy)?;
+    let written = (Named::new("--out", &out), Kind::Result);
+    let needed = [&answers.input, &answers.identity, &answers.peer];
+    check_outputs(&[written], &needed.map(|file| Named::new("--input", Path::new(file))))?;
     let text = if args.policy { answers.policy(&out) } else { answers.config() };
     let mut file = Output::create(&out)?;
     file.write_all(text.as_bytes()).map_err(|e| Error::file(&out, "writing the answers", e))?;
@@ -91,7 +96,8 @@ impl<R: BufRead> Questions<R> {
         let table = table.unwrap_or(Columns { rows: 0, columns: Vec::new() });
         let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
         let default = suggested(&table.columns).filter(|key| is_key(key, &names).is_ok()).unwrap_or_default();
-        let question = format!("The column, or columns with commas, to match by ({})", names.join(", "));
+        let listed: Vec<String> = names.iter().map(|name| quoted_column(name)).collect();
+        let question = format!("The column, or columns with commas, to match by ({})", listed.join(", "));
         let key = self.ask(&question, &default, |key| is_key(key, &names))?;
         let learns = if policy {
             let question = "What a run reveals to your partner: its matching rows, or their count";
@@ -105,9 +111,12 @@ impl<R: BufRead> Questions<R> {
             false => ("How you meet: listen ADDRESS, connect HOST:PORT, or via RELAY", "listen 0.0.0.0:7700"),
         };
         let reach = self.ask(question, default, |answer| reached(answer, policy))?;
-        let file = |answer: &str| Ok(answer.to_owned());
-        let identity = self.ask("The file of your private key", "tacit.key", file)?;
-        let peer = self.ask("The file of your partner's public key", "peer.pub", file)?;
+        let identity = self.ask("The file of your private key", "tacit.key", |file| {
+            is_key_file(file, |path| Identity::load(path).map(drop))
+        })?;
+        let peer = self.ask("The file of your partner's public key", "peer.pub", |file| {
+            is_key_file(file, |path| PublicKeys::load(path).map(drop))
+        })?;
         Ok(Answers { input, rows: table.rows, key, learns, reach, identity, peer })
     }
 
@@ -126,8 +135,8 @@ impl<R: BufRead> Questions<R> {
             let read_line = self.answers.read_line(&mut line);
             let got = read_line.map_err(|e| Error::Input(format!("standard input: cannot be read: {e}")))?;
             if got == 0 {
-                let what =
-                    "no answer on standard input; run `tacit init` at a terminal, or give it six lines";
+                let what = "the answers on standard input end before question 6 is answered; run `tacit init` at a \
+                            terminal";
                 return Err(Error::Usage(what.into()));
             }
             let answer = match line.trim() {
@@ -150,12 +159,30 @@ fn is_key(key: &str, names: &[&str]) -> std::result::Result<Vec<String>, String>
     key_list(key).map_err(|e| e.to_string())?;
     let parts = listed(key);
     for part in &parts {
-        let column = Named::parse(part).map_err(|e| e.to_string())?.column;
-        if !names.contains(&&*column) {
-            return Err(format!("there is no column `{column}`; the columns are {}", names.join(", ")));
+        let column = NamedKey::parse(part).map_err(|e| e.to_string())?.column;
+        match names.iter().filter(|name| **name == column).count() {
+            1 => {}
+            0 => return Err(format!("there is no column `{column}`; the columns are {}", names.join(", "))),
+            _ => {
+                return Err(format!(
+                    "the table has several columns `{column}`; give them different names first"
+                ));
+            }
         }
     }
     Ok(parts.into_iter().map(str::to_owned).collect())
+}
+
+/// A file of a key that exists already holds one.
+fn is_key_file(
+    file: &str,
+    load: impl FnOnce(&Path) -> tacit::net::Result<()>,
+) -> std::result::Result<String, String> {
+    let path = Path::new(file);
+    if path.exists() {
+        load(path).map_err(|e| e.to_string())?;
+    }
+    Ok(file.to_owned())
 }
 
 fn one_of(answer: &str, all: &[&str]) -> std::result::Result<String, String> {
@@ -168,8 +195,12 @@ fn one_of(answer: &str, all: &[&str]) -> std::result::Result<String, String> {
 fn reached(answer: &str, policy: bool) -> std::result::Result<(String, String), String> {
     let (how, address) = answer.split_once(' ').unwrap_or((answer, ""));
     let known = matches!(how, "listen" | "via") || (how == "connect" && !policy);
-    match known && address.contains(':') {
-        true => Ok((how.to_owned(), address.trim().to_owned())),
+    let address = address.trim();
+    let is_address = address.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains(char::is_whitespace) && port.parse::<u16>().is_ok()
+    });
+    match known && is_address {
+        true => Ok((how.to_owned(), address.to_owned())),
         false => Err("such as `listen 0.0.0.0:7700`: a word, a blank, and HOST:PORT".to_owned()),
     }
 }

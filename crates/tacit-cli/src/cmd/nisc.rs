@@ -8,6 +8,7 @@ use crate::cli::messages::{CodeArg, read_from, write_all};
 use crate::cli::output::{Output, destination, name, open as open_file, write_fault};
 use crate::cli::own;
 use crate::cli::peer::Security;
+use crate::cli::share::Arrays;
 use letters::Given;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block, Prg};
-use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::data::npz::{Array, Element};
 
 use tacit::job::nisc::{self, Job, Opened, Params, Parties};
 use tacit::net::succession::memory_of;
@@ -416,15 +417,12 @@ fn expand(
         }
         n
     };
-    let fault = |e| write_fault(out, e);
     let layout: Vec<Array> = arrays.iter().map(|(array, _)| array.clone()).collect();
-    let mut file = Output::create_archive(out)?;
-    file.reserve(npz::length(&layout))?;
-    let mut writer = Writer::new(file, &layout).map_err(fault)?;
+    let mut file = Arrays::new(Output::create_archive(out)?, &layout)?;
     for (i, (_, bytes)) in arrays.iter().enumerate() {
-        writer.append(i, bytes).map_err(fault)?;
+        file.append(i, bytes)?;
     }
-    writer.finish().map_err(fault)?.commit()?;
+    file.finish()?;
     Ok(told(
         "expand",
         count as usize,

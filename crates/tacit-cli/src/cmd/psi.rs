@@ -541,6 +541,23 @@ fn suspicious_text(matches: u64, own: u64, peer: u64, object: &mut serde_json::V
     format!("{matches}\n{warning}", matches = counted(matches, "match"))
 }
 
+/// Which columns the run was about, as this side names them.
+fn columns(job: &Job, object: &mut serde_json::Value) {
+    if let Some(spec) = &job.key {
+        object["key_columns"] = json!(spec.columns);
+    }
+    match &job.reveal {
+        Reveal::Payload(columns) if !columns.is_empty() => object["received_columns"] = json!(columns),
+        Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => {
+            object["column"] = json!(column)
+        }
+        _ => {}
+    }
+    if !job.give.is_empty() {
+        object["given_columns"] = json!(job.give);
+    }
+}
+
 /// A field of the result's object.
 pub(super) type Field<'a> = (&'a str, serde_json::Value);
 
@@ -599,6 +616,7 @@ pub(super) fn report(
         object["key"] = json!(spec.agreed_types());
         keys::refused(spec, own.tally(), &mut object);
     }
+    columns(job, &mut object);
     let mut text = match (matches, result) {
         (Some(matches), _) => {
             object["matches"] = json!(matches);

@@ -1,15 +1,15 @@
 //! `tacit triples`: shares of Beaver triples for both sides.
 
 use crate::cli::Context;
-use crate::cli::output::{Output, destination, write_fault};
+use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
-use crate::cli::share::archive;
+use crate::cli::share::{Arrays, archive};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
 use tacit::crypto::text::counted;
-use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::data::npz::{Array, Element};
 use tacit::job::triples::{self, By, Job, Kind, Sink};
 use tacit::job::vole::Field;
 use tacit::plan::Machine;
@@ -114,7 +114,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let ran = session.run_triples(&job, &mut share, &progress)?;
     progress.finish();
     if let Some(share) = share {
-        share.finish()?;
+        share.arrays.finish()?;
     }
     let other_learns = job.has_learned();
     let ns_per_item = ran.wall.as_nanos() as f64 / job.count.max(1) as f64;
@@ -169,8 +169,7 @@ fn dry_run(args: &Args, kind: Kind, context: &Context) -> Result<()> {
 
 /// A side's share in a NumPy archive.
 struct Share {
-    writer: Writer<Output>,
-    target: PathBuf,
+    arrays: Arrays,
     /// Arrays before those of the shares.
     first: usize,
 }
@@ -195,30 +194,21 @@ impl Share {
         if checked {
             arrays.extend(MAC_ARRAYS.into_iter().chain(KEY_ARRAYS).map(blocks));
         }
-        let mut out = archive(target)?;
-        out.reserve(npz::length(&arrays))?;
-        let writer = Writer::new(out, &arrays).map_err(|e| write_fault(target, e))?;
-        Ok(Share { writer, target: target.to_owned(), first })
+        Ok(Share { arrays: Arrays::new(archive(target)?, &arrays)?, first })
     }
 
     /// Appends to three arrays, of which this is the first.
     fn three(&mut self, first: usize, parts: [&[u8]; 3]) -> Result<()> {
         for (array, bytes) in (first..).zip(parts) {
-            self.writer.append(array, bytes).map_err(|e| write_fault(&self.target, e))?;
+            self.arrays.append(array, bytes)?;
         }
         Ok(())
-    }
-
-    fn finish(self) -> Result<()> {
-        let mut out = self.writer.finish().map_err(|e| write_fault(&self.target, e))?;
-        out.settle()?;
-        out.commit()
     }
 }
 
 impl Sink for Share {
     fn delta(&mut self, delta: Block) -> Result<()> {
-        self.writer.append(0, &delta.to_bytes()).map_err(|e| write_fault(&self.target, e))
+        self.arrays.append(0, &delta.to_bytes())
     }
 
     fn shares(&mut self, abc: [&[u8]; 3]) -> Result<()> {

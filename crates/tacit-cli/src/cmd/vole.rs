@@ -1,15 +1,15 @@
 //! `tacit vole`, and random 1-out-of-p transfers of `tacit ot --of`.
 
 use crate::cli::Context;
-use crate::cli::output::{Output, destination, write_fault};
+use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
-use crate::cli::share::archive;
+use crate::cli::share::{Arrays, archive};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
 use tacit::crypto::text::counted;
-use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::data::npz::{Array, Element};
 use tacit::job::vole::{Field, Inputs, Job, Kind, Role as Side, Sink};
 use tacit::plan::Machine;
 use tacit::{Result, security_name};
@@ -121,7 +121,7 @@ impl Run<'_> {
         let ran = session.run_vole(job, &mut share, &progress)?;
         progress.finish();
         if let Some(share) = share {
-            share.finish()?;
+            share.arrays.finish()?;
         }
         let other_learns = job.has_learned();
         let (field, of) = match job.kind {
@@ -165,8 +165,7 @@ impl Run<'_> {
 
 /// A side's share in a NumPy archive.
 struct Share {
-    writer: Writer<Output>,
-    target: PathBuf,
+    arrays: Arrays,
     /// Whether elements are written as one word of eight bytes, not as two.
     narrow: bool,
     /// The array of v, or of messages: behind Δ where there is one.
@@ -191,29 +190,17 @@ impl Share {
             (Kind::OneOf(p), Side::Sender) => vec![blocks("m", &[n, p as u64])],
             (Kind::OneOf(_), Side::Receiver) => vec![bytes("u"), blocks("m", &[n])],
         };
-        let mut out = archive(target)?;
-        out.reserve(npz::length(&arrays))?;
-        let writer = Writer::new(out, &arrays).map_err(|e| write_fault(target, e))?;
-        Ok(Share { writer, target: target.to_owned(), narrow, last: arrays.len() - 1 })
-    }
-
-    fn append(&mut self, array: usize, bytes: &[u8]) -> Result<()> {
-        self.writer.append(array, bytes).map_err(|e| write_fault(&self.target, e))
+        let last = arrays.len() - 1;
+        Ok(Share { arrays: Arrays::new(archive(target)?, &arrays)?, narrow, last })
     }
 
     fn blocks(&mut self, array: usize, blocks: &[Block]) -> Result<()> {
         if !self.narrow {
-            return self.append(array, Block::as_bytes(blocks));
+            return self.arrays.append(array, Block::as_bytes(blocks));
         }
         let words =
             Zeroizing::new(blocks.iter().flat_map(|block| block.low().to_le_bytes()).collect::<Vec<_>>());
-        self.append(array, &words)
-    }
-
-    fn finish(self) -> Result<()> {
-        let mut out = self.writer.finish().map_err(|e| write_fault(&self.target, e))?;
-        out.settle()?;
-        out.commit()
+        self.arrays.append(array, &words)
     }
 }
 
@@ -227,7 +214,7 @@ impl Sink for Share {
 
     fn received(&mut self, u: Inputs<'_>, w: &[Block]) -> Result<()> {
         match u {
-            Inputs::Bytes(bytes) => self.append(0, bytes)?,
+            Inputs::Bytes(bytes) => self.arrays.append(0, bytes)?,
             Inputs::Blocks(blocks) => self.blocks(0, blocks)?,
         }
         self.blocks(self.last, w)

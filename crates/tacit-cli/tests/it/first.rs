@@ -81,9 +81,38 @@ fn a_table_without_a_key_is_shown_by_its_columns() {
     // With a key the file may stand alone as well.
     let keys = bench.run(&["check", "customers.csv", "--key", "mail:email", "--null", "NULL"]);
     assert!(keys.success().contains("3 rows, 2 distinct keys (email), 0 duplicates, 1 row"), "{keys:?}");
-    bench.run(&["check"]).fails_with(2, &["--input"]);
+    bench.run(&["check"]).fails_with(2, &["<FILE>"]);
     bench.run(&["check", "missing.csv"]).fails_with(3, &["missing.csv"]);
     bench.run(&["check", "customers.csv", "--against", "customers.csv"]).fails_with(2, &["--key"]);
+    let two = ["--key", "name,mail", "--against", "customers.csv", "--against-key", "mail"];
+    let said = bench.run(&[&["check", "customers.csv"], &two[..]].concat());
+    said.fails_with(2, &["--against-key", "2 columns", "1 column"]);
+    // Of two columns of one name none is a key; a long name is cut; options hold for the next commands too.
+    let long = "x".repeat(500);
+    bench.write("odd.csv", format!("a;a;{long}\n1;2;3\n"));
+    let said = bench.run(&["check", "odd.csv", "--delimiter", ";"]);
+    assert!(said.success().contains(&format!("--key {long}:int")), "{said:?}");
+    assert!(said.out.contains("add your options") && said.out.contains("xxx…  "), "{said:?}");
+}
+
+/// A secret that was given in place of a table is not shown as the name of a column.
+#[test]
+fn a_private_key_is_no_table() {
+    let bench = Bench::with_keys();
+    bench.write("customers.csv", TABLE);
+    let secret = bench.read("alice.key");
+    let secret = secret.trim().rsplit(' ').next().unwrap().to_owned();
+    bench.write("pem.key", "-----BEGIN PRIVATE KEY-----\nabc\n");
+    let key = ["--key", "mail"];
+    for words in
+        [&["check", "alice.key"][..], &[&["check", "alice.key"], &key[..]].concat(), &["check", "pem.key"]]
+    {
+        let said = bench.run(words);
+        said.fails_with(3, &["private key"]);
+        assert!(!said.err.contains(&secret) && !said.err.contains("abc"), "{said:?}");
+    }
+    let said = answered(&bench, &["init"], "alice.key\ncustomers.csv\n");
+    assert!(said.err.contains("this is a private key") && !said.err.contains(&secret), "{said:?}");
 }
 
 #[test]
@@ -123,6 +152,28 @@ fn six_answers_make_a_policy_that_passes_its_check() {
     }
 }
 
+#[test]
+fn answers_that_could_not_work_are_asked_again() {
+    let bench = Bench::with_keys();
+    bench.write("customers.csv", TABLE);
+    bench.write("twice.csv", "a,a,b\n1,2,3\n");
+    let lines = "twice.csv\na\nb\nme\nlisten 1.2.3.4:99999\nconnect  x y:7700\nconnect x:7700\ncustomers.csv\n\
+                 alice.key\ncustomers.csv\nbob.pub\n";
+    let said = answered(&bench, &["init"], lines);
+    said.success();
+    assert!(said.err.contains("several columns `a`"), "{said:?}");
+    assert_eq!(said.err.matches("such as `listen").count(), 2, "{said:?}");
+    assert!(said.err.contains("6/6") && !bench.read("job.toml").contains("customers.csv"), "{said:?}");
+    // The table, or a key, is never what is written.
+    for out in ["customers.csv", "bob.pub"] {
+        let before = bench.read(out);
+        let lines = "customers.csv\n\nme\nconnect x:7700\nalice.key\nbob.pub\n";
+        let words = ["--overwrite", "init", "--out", out];
+        answered(&bench, &words, lines).fails_with(3, &[out]);
+        assert_eq!(bench.read(out), before);
+    }
+}
+
 /// What `--report` writes, by the ending of its name.
 #[test]
 fn a_run_leaves_a_page_for_the_file() {
@@ -152,6 +203,7 @@ fn a_run_leaves_a_page_for_the_file() {
     for words in [
         &*fingerprint("alice.pub"),
         &*fingerprint("bob.pub"),
+        "mail (email)",
         "(1 match), and that the other side has 2 distinct keys",
         "3 rows, 2 distinct keys, 1 duplicate",
         "this side only",

@@ -114,6 +114,23 @@ fn each_sender_answers_in_its_own_name() {
     assert_eq!(open(&bench, "max32", &["--format", "decimal"]).success().trim(), "12");
 }
 
+/// The gates are the same, and what an input means is not.
+#[test]
+fn programs_of_the_same_gates_are_two_functions() {
+    let bench = Bench::new();
+    for (name, parties) in [("ab.garble.rs", "A, B"), ("ba.garble.rs", "B, A")] {
+        let program = format!(
+            "enum P {{ {parties} }}\npub fn main(x: P, y: P) -> bool {{\n    match (x, y) {{\n        (P::A, P::A) => true,\n        \
+             (P::B, P::B) => true,\n        _ => false,\n    }}\n}}\n"
+        );
+        bench.write(name, program);
+    }
+    ask(&bench, "ab.garble.rs", "P::A", &[]).success();
+    reply(&bench, "ba.garble.rs", "P::A", &[]).fails_with(4, &["question", "another function"]);
+    reply(&bench, "ab.garble.rs", "P::A", &[]).success();
+    assert_eq!(open(&bench, "ab.garble.rs", &[]).success().trim(), "true");
+}
+
 #[test]
 fn other_functions_files_and_damage_are_named_on_one_line() {
     let bench = Bench::new();
@@ -125,6 +142,10 @@ fn other_functions_files_and_damage_are_named_on_one_line() {
     reply(&bench, "and8", "2", &[]).fails_with(4, &["question", "another function"]);
     reply(&bench, "f.garble.rs", "2", &[]).fails_with(4, &["question", "another function"]);
     reply(&bench, "add8", "300", &[]).fails_with(3, &["--input"]);
+    let words = ["reply", "add8", "--question", "question", "--out", "reply"];
+    eval(&bench, &words).fails_with(2, &["--input is missing"]);
+    bench.run(&["circuit", "export", "add8", "--output", "add8.txt"]).success();
+    reply(&bench, "add8.txt", "2", &[]).fails_with(4, &["question", "another function"]);
     reply(&bench, "add8", "2", &[]).success();
     open(&bench, "sub8", &[]).fails_with(3, &["asked.key", "another function"]);
     let words = ["open", "add8", "--key", "asked.key", "--reply", "question"];

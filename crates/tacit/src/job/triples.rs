@@ -66,7 +66,7 @@ impl Kind {
                 let field = field.unwrap_or(Field::Gf128.name());
                 match FIELDS.into_iter().find(|known| known.name() == field) {
                     Some(field) => Ok(Kind::Field(field)),
-                    None => refuse("field", FIELDS.map(Field::name).join(", ")),
+                    None => refuse("field", format!("one of {}", FIELDS.map(Field::name).join(", "))),
                 }
             }
             _ => refuse("kind", "bits, words or field".into()),
@@ -141,6 +141,9 @@ pub struct Job {
 }
 
 /// Takes what a run makes, piece by piece and in order. All of it is secret.
+///
+/// Use none of it before [`Job::run`] has ended well: later pieces of authenticated triples have the same Δ, and a check
+/// of theirs may still fail.
 pub trait Sink {
     /// This party's Δ, once and before all else; of authenticated triples alone.
     fn delta(&mut self, delta: Block) -> Result<()>;
@@ -188,9 +191,10 @@ pub fn check(kind: Kind, security: Security, protocol: Option<&str>, threads: us
             "protocol",
             "goes with semi-honest security: a protocol of their own makes checked triples",
         ),
-        Security::Malicious if threads > 1 => {
-            refuse("threads", "authenticated triples have one Δ a side, and so one thread")
-        }
+        Security::Malicious if threads > 1 => refuse(
+            "threads",
+            "authenticated triples have one Δ a side, and so one thread; leave it out, or make them in several runs at once",
+        ),
         Security::Malicious => Ok(()),
     }
 }

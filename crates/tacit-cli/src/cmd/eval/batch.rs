@@ -1,7 +1,7 @@
 //! One evaluation for each row of a table.
 
 use super::Form as Outputs;
-use crate::cli::keys::{Columns as CommandColumns, all};
+use crate::cli::keys::{Columns as CommandColumns, all, column_list, typed_list};
 use crate::cli::output::{self, Output};
 use crate::cli::table::Written;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,40 @@ use tacit::job::eval::Rows;
 use tacit::job::eval::layout::{Inputs, Layout, Share, called};
 use tacit::{Error, Result};
 
-/// What the command line says of our table.
-#[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
-    pub input: &'a [String],
-    pub columns: &'a [CommandColumns<String>],
-    pub null: &'a [CommandColumns<String>],
-    pub written: &'a Written,
+/// One side's inputs: values, or a table of them.
+#[derive(clap::Args)]
+pub(crate) struct InputArgs {
+    /// Your input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines (plain
+    /// or packed), Parquet or Arrow, and several of them are one table
+    #[arg(long, value_name = "VALUE|@FILE", num_args = 1, allow_negative_numbers = true)]
+    pub input: Vec<String>,
+    /// Evaluates once for each row of a table. Must match on both sides, as must the number of rows
+    #[arg(long)]
+    pub batch: bool,
+    /// The columns of the table that hold your inputs, in order; COL:date counts days since 1970-01-01,
+    /// COL:decimal2 takes hundredths. Unless given, those called as a program's parameters, else all
+    #[arg(long, value_name = "COL", num_args = 1, value_parser = typed_list, requires = "batch")]
+    columns: Vec<CommandColumns<String>>,
+    /// Words for nothing in the table, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    #[arg(
+        long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true,
+        requires = "batch",
+    )]
+    null: Vec<CommandColumns<String>>,
+    #[command(flatten)]
+    written: Written,
+}
+
+impl InputArgs {
+    /// Errors if it is said how a table is written, and there is none.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.batch && !self.written.is_usual() {
+            return Err(Error::Usage(
+                "how a table is written is for --batch alone; add it, or leave that out".into(),
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Our table: each row's inputs, and what is needed to write the rows again.
@@ -29,15 +56,15 @@ pub(crate) struct Table {
 
 impl Table {
     /// Reads the inputs. Errors name the line or the row and the column, and never show a value.
-    pub(crate) fn read(given: Given<'_>, inputs: Inputs<'_>) -> Result<Self> {
+    pub(crate) fn read(given: &InputArgs, inputs: Inputs<'_>) -> Result<Self> {
         if given.input.is_empty() {
             return Err(Error::Usage("--batch reads its rows from a table: give --input FILE".into()));
         }
         let path = |text: &String| PathBuf::from(text.strip_prefix('@').unwrap_or(text));
         let paths: Vec<PathBuf> = given.input.iter().map(path).collect();
         let source = Source::open_all(&paths, given.written.options())?;
-        let source = source.with_nulls(&all(given.null));
-        let (wanted, names, shares) = columns(given.columns, inputs, &source)?;
+        let source = source.with_nulls(&all(&given.null));
+        let (wanted, names, shares) = columns(&given.columns, inputs, &source)?;
         let places: Vec<usize> = wanted.iter().map(|column| column.at).collect();
         let layout = match shares {
             Some(shares) => Layout::of(inputs, &places, &names, shares),

@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Re
     let what = format!("evaluating {}", function.name);
     crate::cmd::check_memory(&what, job.memory(), "take a smaller size")?;
     let fields = args.format.fields(function.fields(role));
-    let row = single(Inputs::Numbers(&fields), &args.input)?;
+    let row = single(Inputs::Numbers(&fields), &args.given.input)?;
     let form = Form::of(&function.outputs, args.format, None);
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
@@ -62,7 +62,7 @@ fn refuse(args: &Args, function: &LongFunction) -> Result<()> {
         let what = format!("{} is made while it runs, {what}; leave it out", function.name);
         Err(Error::Parameter { name, what })
     };
-    if args.batch {
+    if args.given.batch {
         return parameter("batch", "one evaluation a run");
     }
     if args.offline.is_some() || args.online.is_some() || args.pool.is_some() || args.pool_key.is_some() {

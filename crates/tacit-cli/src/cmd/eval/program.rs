@@ -6,9 +6,19 @@ use tacit::crypto::BitVec;
 use tacit::job::eval::{FileOptions, PROGRAM, load_program, load_with};
 use tacit::lang::{Options, Program};
 use tacit::net::shown as printable;
+use tacit::two_pc::Prepared;
 use tacit::two_pc::circuit::bristol::Bits;
 use tacit::two_pc::circuit::named::Function;
 use tacit::{Blame, Error, Result};
+
+/// A function as both sides compare it: of a program its source too.
+pub(crate) fn prepared(function: &Function, program: Option<&Program>) -> Result<Prepared> {
+    let prepared = Prepared::from_function(function)?;
+    Ok(match program {
+        Some(program) => prepared.from_source(program.digest()),
+        None => prepared,
+    })
+}
 
 /// What a program leaves open.
 #[derive(clap::Args)]

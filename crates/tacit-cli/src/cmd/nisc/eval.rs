@@ -2,12 +2,10 @@
 
 use super::{Author, Signed, Trusted, is_kind, name, read, what};
 use crate::cli::Context;
-use crate::cli::keys::{Columns, column_list, typed_list};
 use crate::cli::messages::{LARGEST_MESSAGES, write_all};
 use crate::cli::output::destination;
-use crate::cli::table::Written;
 use crate::cmd::eval::FormatArg;
-use crate::cmd::eval::batch::{Given, Table};
+use crate::cmd::eval::batch::{InputArgs, Table};
 use crate::cmd::eval::form::Form;
 use crate::cmd::eval::program::{self, ProgramArgs};
 use crate::cmd::eval::single;
@@ -41,7 +39,8 @@ One question serves any number of senders, each with one reply. The receiver alo
 results. A receiver that cheats learns no more than the function of one input for each reply.
 A sender that cheats can make the receiver compute another function, and if it hears that a reply
 was refused, it may learn a bit of the input: take replies of senders that you trust to follow the
-protocol, and tell nobody which reply failed. The first reply that fails a check wipes the key.";
+protocol, and tell nobody which reply failed. The first reply that fails a check wipes the key.
+Put a new question to the other senders alone: it would tell this one that its reply was refused.";
 
 /// A function of the receiver's input and of each sender's, by one message each way.
 #[derive(clap::Args)]
@@ -62,27 +61,38 @@ struct FunctionArgs {
     program: ProgramArgs,
 }
 
-/// The input of one side.
+/// What a side gives: the function, its input, and where its message goes.
 #[derive(clap::Args)]
-struct InputArgs {
-    /// Your input: values, or @FILE to read them from a file; with --batch the table
-    #[arg(long, value_name = "VALUE|@FILE", num_args = 1, allow_negative_numbers = true)]
-    input: Vec<String>,
-    /// Evaluates once for each row of a table; the tables of both sides have the same number of rows
-    #[arg(long)]
-    batch: bool,
-    /// The columns of the table that hold your inputs, in order (default: those called as a program's
-    /// parameters, else all)
-    #[arg(long, value_name = "COL", num_args = 1, value_parser = typed_list, requires = "batch")]
-    columns: Vec<Columns<String>>,
-    /// Words for nothing in the table, such as NULL,\N,n/a: a cell that is one of them counts as empty
-    #[arg(
-        long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true,
-        requires = "batch",
-    )]
-    null: Vec<Columns<String>>,
+struct SideArgs {
     #[command(flatten)]
-    table: Written,
+    function: FunctionArgs,
+    #[command(flatten)]
+    input: InputArgs,
+    /// How inputs are read: with signed, in two's complement
+    #[arg(long, value_enum, default_value = "hex")]
+    format: FormatArg,
+    /// Where the message goes
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    author: Author,
+}
+
+#[derive(clap::Args)]
+struct OpenArgs {
+    #[command(flatten)]
+    function: FunctionArgs,
+    /// How outputs are written
+    #[arg(long, value_enum, default_value = "hex")]
+    format: FormatArg,
+    /// The secret key of the question
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// The sender's reply
+    #[arg(long, value_name = "FILE")]
+    reply: PathBuf,
+    #[command(flatten)]
+    trusted: Trusted,
 }
 
 #[derive(clap::Subcommand)]
@@ -90,57 +100,23 @@ enum Step {
     /// The receiver's question on its input, for any number of senders
     Ask {
         #[command(flatten)]
-        function: FunctionArgs,
-        #[command(flatten)]
-        input: InputArgs,
-        /// How inputs are read: with signed, in two's complement
-        #[arg(long, value_enum, default_value = "hex")]
-        format: FormatArg,
+        side: SideArgs,
         /// Where the secret key of this question goes
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
-        /// Where the question goes
-        #[arg(long, value_name = "FILE")]
-        out: PathBuf,
-        #[command(flatten)]
-        author: Author,
     },
     /// A sender's reply, on its own input
     Reply {
         #[command(flatten)]
-        function: FunctionArgs,
-        #[command(flatten)]
-        input: InputArgs,
-        /// How inputs are read: with signed, in two's complement
-        #[arg(long, value_enum, default_value = "hex")]
-        format: FormatArg,
+        side: SideArgs,
         /// The receiver's question
         #[arg(long, value_name = "FILE")]
         question: PathBuf,
-        /// Where the reply goes
-        #[arg(long, value_name = "FILE")]
-        out: PathBuf,
-        #[command(flatten)]
-        author: Author,
         #[command(flatten)]
         trusted: Trusted,
     },
     /// The receiver opens a reply, and shows the result
-    Open {
-        #[command(flatten)]
-        function: FunctionArgs,
-        /// How outputs are written
-        #[arg(long, value_enum, default_value = "hex")]
-        format: FormatArg,
-        /// The secret key of the question
-        #[arg(long, value_name = "FILE")]
-        key: PathBuf,
-        /// The sender's reply
-        #[arg(long, value_name = "FILE")]
-        reply: PathBuf,
-        #[command(flatten)]
-        trusted: Trusted,
-    },
+    Open(OpenArgs),
 }
 
 /// The function, as it was loaded.
@@ -160,9 +136,14 @@ impl FunctionArgs {
         let program = self.program.load(&self.function)?;
         let function = match &program {
             Some(program) => program::function(&self.function, program),
-            None => self.program.circuit(&self.function)?,
+            None => self.program.circuit(&self.function).map_err(|fault| match fault {
+                Error::Usage(what) => {
+                    Error::Usage(format!("{what}; andN and inner-productN are functions as well"))
+                }
+                other => other,
+            })?,
         };
-        let prepared = Box::new(Prepared::from_function(&function)?);
+        let prepared = Box::new(program::prepared(&function, program.as_ref())?);
         Ok(Loaded::Circuit { function: Box::new(function), prepared, program: program.map(Box::new) })
     }
 }
@@ -204,16 +185,11 @@ impl Loaded {
             Loaded::Circuit { program: Some(program), .. } => Inputs::Literals(program, owner),
             _ => Inputs::Numbers(&fields),
         };
+        args.check()?;
         if !args.batch {
-            if !args.table.is_usual() {
-                return Err(Error::Usage(
-                    "how a table is written is for --batch alone; add it, or leave that out".into(),
-                ));
-            }
             return Ok(vec![single(inputs, &args.input)?]);
         }
-        let InputArgs { input, columns, null, table, .. } = args;
-        Ok(Table::read(Given { input, columns, null, written: table }, inputs)?.rows().to_vec())
+        Ok(Table::read(args, inputs)?.rows().to_vec())
     }
 
     fn form(self, format: FormatArg) -> Form {
@@ -228,72 +204,78 @@ impl Loaded {
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (object, text) = match args.step {
-        Step::Ask { function, input, format, key, out, author } => {
-            let loaded = function.load()?;
-            let rows = loaded.rows(&input, Owner::Evaluator, format)?;
-            let (exchange, author) = (loaded.exchange(rows.len())?, author.load()?);
-            let (secret, question) =
-                exchange.ask(&rows, author.name(), &mut Prg::from_os()).map_err(plain)?;
-            write_all(&[(&key, &secret)], &[(&out, &author.sign(&question)?)])?;
-            let text = format!(
-                "the question in {} goes to the senders; keep {} secret\na sender learns the function{}, and nothing \
-                 of your input; what it replies with nobody checks",
-                destination(&out),
-                name(&key),
-                if rows.len() == 1 { "" } else { ", how many rows there are" },
-            );
-            let mut object = step("ask", &function.function, rows.len());
-            object["out"] = json!(out);
-            object["reply_bytes"] = json!(exchange.message_bytes()[1]);
-            (object, text)
-        }
-        Step::Reply { function, input, format, question, out, author, trusted } => {
-            let (beside, author) = (author.beside(&question), author.load()?);
-            let asked = trusted.load(beside, author.name())?.read(&question, Kind::FunctionQuestion)?;
-            let loaded = function.load()?;
-            let rows = loaded.rows(&input, Owner::Garbler, format)?;
-            let wanted = Exchange::rows_asked(&asked.message).map_err(|e| of_message(&question, e))?;
-            if wanted != rows.len() as u64 {
-                return Err(Error::Peer(format!(
-                    "{}: asks for {}, and your input has {}; give the same number, with --batch for several",
-                    name(&question),
-                    counted(usize::try_from(wanted).unwrap_or(usize::MAX), "row"),
-                    counted(rows.len(), "row"),
-                )));
-            }
-            let exchange = loaded.exchange(rows.len())?;
-            let parties = Parties { sender: author.name(), receiver: asked.author };
-            let reply = exchange
-                .reply(&asked.message, &parties, &rows, &mut Prg::from_os())
-                .map_err(|e| of_message(&question, e))?;
-            write_all(&[], &[(&out, &author.sign(&reply)?)])?;
-            let text = format!(
-                "the reply in {} goes to the receiver, who learns the result of this function of both inputs and \
-                 nothing else of yours",
-                destination(&out)
-            );
-            let mut object = step("reply", &function.function, rows.len());
-            object["out"] = json!(out);
-            (object, text)
-        }
-        Step::Open { function, format, key, reply, trusted } => {
-            let answered = trusted.load(&key, None)?.read(&reply, Kind::FunctionReply)?;
-            let loaded = function.load()?;
-            let mut file = QuestionFile::open(&key).map_err(|e| of_key(&key, e))?;
-            loaded.exchange(file.rows().map_err(|e| of_key(&key, e))?)?;
-            file.fits(loaded.function()).map_err(|e| of_key(&key, e))?;
-            let outputs = file
-                .evaluate(loaded.function(), &answered.message, answered.author)
-                .map_err(|e| of_reply(&key, &reply, &answered, e))?;
-            let form = loaded.form(format);
-            for (flag, set) in form.flags(&outputs).filter(|(_, set)| *set > 0) {
-                let of = counted(outputs.len(), "row");
-                context.note(&format!("note: {flag} in {set} of {of}: the result there is not the true one"));
-            }
-            shown(&form, &function.function, &outputs)
-        }
+        Step::Ask { side, key } => ask(&side, &key)?,
+        Step::Reply { side, question, trusted } => reply(&side, &question, &trusted)?,
+        Step::Open(args) => open(args, context)?,
     };
     context.result(&object, &text)
+}
+
+fn ask(side: &SideArgs, key: &Path) -> Result<(Value, String)> {
+    let loaded = side.function.load()?;
+    let rows = loaded.rows(&side.input, Owner::Evaluator, side.format)?;
+    let (exchange, author) = (loaded.exchange(rows.len())?, side.author.load()?);
+    let (secret, question) = exchange.ask(&rows, author.name(), &mut Prg::from_os()).map_err(plain)?;
+    write_all(&[(key, &secret)], &[(&side.out, &author.sign(&question)?)])?;
+    let text = format!(
+        "the question in {} goes to the senders; keep {} secret\na sender learns the function{}, and nothing of your \
+         input; what it replies with nobody checks",
+        destination(&side.out),
+        name(key),
+        if rows.len() == 1 { "" } else { ", how many rows there are" },
+    );
+    let mut object = step("ask", &side.function.function, rows.len());
+    object["out"] = json!(side.out);
+    object["reply_bytes"] = json!(exchange.message_bytes()[1]);
+    Ok((object, text))
+}
+
+fn reply(side: &SideArgs, question: &Path, trusted: &Trusted) -> Result<(Value, String)> {
+    let (beside, author) = (side.author.beside(question), side.author.load()?);
+    let asked = trusted.load(beside, author.name())?.read(question, Kind::FunctionQuestion)?;
+    let loaded = side.function.load()?;
+    let rows = loaded.rows(&side.input, Owner::Garbler, side.format)?;
+    let wanted = Exchange::rows_asked(&asked.message).map_err(|e| of_message(question, e))?;
+    if wanted != rows.len() as u64 {
+        return Err(Error::Input(format!(
+            "{}: asks for {}, and your input has {}; give the same number, with --batch for several",
+            name(question),
+            counted(usize::try_from(wanted).unwrap_or(usize::MAX), "row"),
+            counted(rows.len(), "row"),
+        )));
+    }
+    let exchange = loaded.exchange(rows.len())?;
+    let parties = Parties { sender: author.name(), receiver: asked.author };
+    let reply = exchange
+        .reply(&asked.message, &parties, &rows, &mut Prg::from_os())
+        .map_err(|e| of_message(question, e))?;
+    write_all(&[], &[(&side.out, &author.sign(&reply)?)])?;
+    let text = format!(
+        "the reply in {} goes to the receiver, who learns the result of this function of both inputs and nothing else \
+         of yours",
+        destination(&side.out)
+    );
+    let mut object = step("reply", &side.function.function, rows.len());
+    object["out"] = json!(side.out);
+    Ok((object, text))
+}
+
+fn open(args: OpenArgs, context: &Context) -> Result<(Value, String)> {
+    let OpenArgs { function, format, key, reply, trusted } = args;
+    let answered = trusted.load(&key, None)?.read(&reply, Kind::FunctionReply)?;
+    let loaded = function.load()?;
+    let mut file = QuestionFile::open(&key).map_err(|e| of_key(&key, e))?;
+    loaded.exchange(file.rows().map_err(|e| of_key(&key, e))?)?;
+    file.fits(loaded.function()).map_err(|e| of_key(&key, e))?;
+    let outputs = file
+        .evaluate(loaded.function(), &answered.message, answered.author)
+        .map_err(|e| of_reply(&key, &reply, &answered, e))?;
+    let form = loaded.form(format);
+    for (flag, set) in form.flags(&outputs).filter(|(_, set)| *set > 0) {
+        let of = counted(outputs.len(), "row");
+        context.note(&format!("note: {flag} in {set} of {of}: the result there is not the true one"));
+    }
+    Ok(shown(&form, &function.function, &outputs))
 }
 
 fn step(step: &str, function: &str, rows: usize) -> Value {
@@ -342,7 +324,7 @@ fn of_key(path: &Path, fault: two_pc::Error) -> Error {
     Error::Input(format!("{}: {what}", name(path)))
 }
 
-/// A fault of a sender's reply. One that fails a check has wiped the key, on the disk, before a word is said.
+/// Why a reply cannot be opened. If it failed a check, the key was wiped on the disk before this is reported.
 fn of_reply(key: &Path, path: &Path, reply: &Signed, fault: two_pc::Error) -> Error {
     match fault {
         two_pc::Error::Cheated { .. } | two_pc::Error::Ot(tacit_ot::Error::Cheated { .. }) => {
@@ -351,8 +333,8 @@ fn of_reply(key: &Path, path: &Path, reply: &Signed, fault: two_pc::Error) -> Er
                 None => "it was changed on the way, or its sender cheated or runs a broken build",
             };
             Error::Peer(format!(
-                "{}: fails its check ({who}); {} is wiped, as that can tell the sender bits of your input: ask anew \
-                 with tacit nisc eval ask",
+                "{}: fails its check ({who}); {} is wiped, as that can tell the sender bits of your input: a new \
+                 question goes to the other senders alone, as this one would learn more of the same input",
                 name(path),
                 name(key)
             ))

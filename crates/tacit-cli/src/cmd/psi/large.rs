@@ -206,6 +206,7 @@ fn report(
         object["key"] = json!(spec.agreed_types());
         keys::refused(spec, &pass.tally, &mut object);
     }
+    super::columns(job, &mut object);
     text += &put.report(&args.results, &mut object);
     text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
     if result.repeated > 0 {

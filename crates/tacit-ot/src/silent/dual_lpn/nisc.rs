@@ -366,7 +366,7 @@ fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
 
 /// What a receiver makes of an answer: its id with the key of the reply's MAC, the choices, the random ones or those
 /// of the question, and a pad each.
-type Expanded = (([u8; 32], [u8; 32]), BitVec, Vec<Block>);
+type Expanded = (([u8; 32], [u8; 32]), BitVec, Zeroizing<Vec<Block>>);
 
 /// What a receiver's key, with its clones, serves for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -553,8 +553,8 @@ impl ReceiverKey {
     /// `Spent` from then on; `Usage` for a key that asked a question. A key that lies in a file is used through
     /// `ReceiverFile` of `tacit-store`, which makes that last.
     pub fn expand_out(&self, answer: &[u8], sender: Option<PublicKey>) -> Result<ReceiverOutput> {
-        let (_, choices, messages) = self.checked(answer, sender, None)?;
-        let output = ReceiverOutput { choices, messages };
+        let (_, choices, mut messages) = self.checked(answer, sender, None)?;
+        let output = ReceiverOutput { choices, messages: core::mem::take(&mut *messages) };
         self.take(Use::Random).map(|()| output)
     }
 
@@ -562,7 +562,8 @@ impl ReceiverKey {
     ///
     /// Errors: as [`expand_out`](Self::expand_out), and `Usage` for another question than this key asked.
     pub fn receive(&self, answer: &[u8], sender: Option<PublicKey>, question: &[u8]) -> Result<Asked> {
-        let ((id, mac_key), choices, pads) = self.checked(answer, sender, Some(question))?;
+        let ((id, mac_key), choices, mut pads) = self.checked(answer, sender, Some(question))?;
+        let pads = core::mem::take(&mut *pads);
         let asked = Asked { params: self.params, reply_id: reply_id(&id, question), mac_key, choices, pads };
         self.take(Use::Question(*blake3::hash(question).as_bytes())).map(|()| asked)
     }
@@ -619,7 +620,7 @@ impl ReceiverKey {
         let hash =
             Mitccrh::new(question.map_or(start, |question| reply_start(start, &reply_id(&id, question))));
         let mut choices = BitVec::zeros(self.params.count);
-        let mut pads = vec![Block::ZERO; self.params.count];
+        let mut pads = Zeroizing::new(vec![Block::ZERO; self.params.count]);
         let mut at = 0;
         public.encode(noise, &mut |rows| {
             choices.set_lsbs(at, rows);
