@@ -157,7 +157,7 @@ def test_faults_are_one_line_without_password_and_cells(server: Database, tmp_pa
     check(here + query, 3, "password", env=environment(HOME=str(tmp_path)))
     check(server.url("table persons"), 3, here, "persons", "does not exist")
     check(server.url("select email from people"), 3, "email", "does not exist", "42703")
-    check(server.url("table people"), 3, "`email`", "14 columns", key="email")
+    check(server.url("table people"), 3, "`email`", "did you mean `mail`", key="email")
     check(server.url("selec mail"), 3, "syntax error")
     check(server.url("select * from people; drop table people"), 3, "multiple commands")
     check(server.url("select mail from people) to program 'touch /tmp/x' --"), 3, "syntax error")

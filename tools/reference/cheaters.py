@@ -72,7 +72,7 @@ def wrong_greetings(job, terms):
         (greeting({**terms, "count": "101"}), "101", True),
         (greeting({**terms, "more": "1"}), "more", True),
         (greeting(pairs[1:]), "base-ot", True),
-        (frame(HELLO, hello(job[0], job[2], job[1], terms)), "roles", True),
+        (frame(HELLO, hello(job[0], job[2], job[1], terms)), "both sides have --role", True),
         (frame(HELLO, hello("psi", *job[1:], terms)), "psi", True),
         (greeting({**terms, "kind": "\x1b[2J\nerror: x"}), "\\\\x1b[2J\\\\nerror: x", True),
         (greeting(terms, purpose=7), "unknown kind", False),

@@ -196,8 +196,9 @@ fn precious(path: &Path) -> io::Result<Option<&'static str>> {
         (b"tacitnisc", "a key of tacit nisc"),
         (b"tacitprf", "a private file of tacit tags"),
     ];
-    // Of what `tacit nisc` writes, kinds 1, 2 and 4 are keys; the version stands before the kind.
-    let is_message = |head: &[u8]| head.starts_with(b"tacitnisc") && !matches!(head.get(10), Some(1 | 2 | 4));
+    // Of what `tacit nisc` writes, kinds 1, 2, 4 and 10 are keys; the version stands before the kind.
+    let is_message =
+        |head: &[u8]| head.starts_with(b"tacitnisc") && !matches!(head.get(10), Some(1 | 2 | 4 | 10));
     let pem = head.windows(16).any(|window| window == b"PRIVATE KEY-----");
     let found = kinds.iter().find(|(magic, _)| head.starts_with(magic) && !is_message(&head));
     Ok(found.map(|(_, what)| *what).or(pem.then_some("a private key")).or_else(|| kept_lines(path, &head)))

@@ -179,7 +179,7 @@ impl ReceiverFile {
     /// Wipes the key where an answer has failed its check.
     fn settled<T>(&self, result: Result<T>) -> Result<T> {
         if matches!(result, Err(Error::Cheated { .. })) {
-            self.file.write_at(0, &self.key.burnt()).map_err(io_fault(
+            self.file.burn(0, &self.key.burnt()).map_err(io_fault(
                 "marked as spent: an answer failed its check, delete the file and make a new key",
             ))?;
         }

@@ -471,7 +471,7 @@ impl Fuse {
         let file = &self.0.file;
         let fault =
             "marked as burnt: a check failed in a run that used it, delete the file and make a new pool";
-        file.write_at(0, &self.0.header).map_err(io_fault(fault))?;
+        file.burn(0, &self.0.header).map_err(io_fault(fault))?;
         // The mark is enough: without the salt, what lies behind it cannot be opened.
         let _ = file.set_len(CHUNKS);
         Ok(())

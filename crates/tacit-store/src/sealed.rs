@@ -225,6 +225,17 @@ impl Locked {
         self.write(at, bytes)
     }
 
+    /// Writes `mark` at offset `at`, which makes the file useless, and forces it to the disk. Where that fails, the file
+    /// loses what it holds, if it can be had.
+    ///
+    /// Errors: of the mark. The file must be deleted then.
+    pub fn burn(&self, at: u64, mark: &[u8]) -> io::Result<()> {
+        let _turn = self.turn();
+        self.write(at, mark).inspect_err(|_| {
+            let _ = self.file.set_len(0).and_then(|()| self.file.sync_all());
+        })
+    }
+
     /// What stands from offset `at` on, at most `limit` bytes of it.
     pub fn read_up_to(&self, at: u64, limit: u64) -> io::Result<Vec<u8>> {
         let _turn = self.turn();

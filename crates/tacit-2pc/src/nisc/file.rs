@@ -82,9 +82,9 @@ impl QuestionFile {
         if cheated {
             // proof: nisc 8.3
             self.spent = true;
-            self.file.write_at(KEY_AT as u64, &key.burnt()).map_err(io_fault(
-                "marked as spent: a reply failed its check, delete the file and ask anew",
-            ))?;
+            self.file
+                .burn(KEY_AT as u64, &key.burnt())
+                .map_err(io_fault("marked as spent: a reply failed its check, delete the file"))?;
         }
         outputs
     }

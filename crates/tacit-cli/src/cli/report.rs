@@ -36,7 +36,7 @@ impl Sides {
         certificates: (Option<&Path>, Option<&str>),
         input: &[PathBuf],
     ) -> Result<Self> {
-        let unknown = || "not authenticated: the run was without TLS".to_owned();
+        let unknown = || NOT_AUTHENTICATED.to_owned();
         let own = match (certificates.0, keys.0) {
             (Some(chain), _) => format!("certificate in {}", name(chain)),
             (None, Some(file)) => {
@@ -52,6 +52,9 @@ impl Sides {
         Ok(Sides { own, peer, input: super::keys::files(input) })
     }
 }
+
+/// Who takes part where nobody shows a key.
+const NOT_AUTHENTICATED: &str = "not authenticated: the run was without TLS";
 
 /// A page that is written when the run is over.
 pub(crate) struct Report {
@@ -120,7 +123,7 @@ fn page(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTime) -> Pag
     let when = vec![("Started", moment(begun)), ("Finished", moment(ended))];
     let (reveal, learns) = (text("reveal").unwrap_or_default(), text("result").unwrap_or_default());
     let mut what = vec![
-        ("Operation", "private set intersection: which keys are in both sides' tables".to_owned()),
+        ("Operation", "private set intersection of the keys in both sides' tables".to_owned()),
         ("Keys", keys_of(run)),
         ("Revealed", revealed(&reveal, text("column"))),
         ("Result to", result_to(&learns).to_owned()),
@@ -165,6 +168,11 @@ fn page(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTime) -> Pag
     if let Some(least) = number("min_matches").filter(|least| *least > 0) {
         let of = counted(least, "match");
         limits.push(("Smallest number", format!("one over fewer than {of} would have been withheld")));
+    }
+    if sides.peer == NOT_AUTHENTICATED {
+        let what =
+            "none: anybody on the way could read and change what passed, and the other side could be anybody";
+        limits.push(("Protection of the connection", what.to_owned()));
     }
     if let Some(warning) = text("warning") {
         limits.push(("Note", warning));

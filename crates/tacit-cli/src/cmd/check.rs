@@ -118,7 +118,7 @@ fn list(args: &Args, context: &Context) -> Result<()> {
             Some(what) => format!("no key ({what})"),
             None => column.key_type.to_owned(),
         };
-        let mut name: String = column.name.chars().take(LONGEST_NAME).collect();
+        let mut name: String = column.name.chars().take(NAME_SHOWN).collect();
         if name.len() < column.name.len() {
             name += "…";
         }
@@ -160,7 +160,7 @@ fn list(args: &Args, context: &Context) -> Result<()> {
 }
 
 /// Characters of a column's name in the list.
-const LONGEST_NAME: usize = 40;
+const NAME_SHOWN: usize = 40;
 
 /// The column that most likely names a person or thing, as `--key` takes it.
 pub(super) fn suggested(columns: &[Column]) -> Option<String> {

@@ -59,11 +59,17 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let mut text = format!("{} written; read it, then run\n  {next}", name(&out));
     let missing = [&answers.identity, &answers.peer].into_iter().any(|file| !Path::new(file).exists());
     if missing {
-        text += &format!(
-            "\nfirst exchange keys with your partner: `tacit invite --identity {} --out {}`, and `tacit join` there",
-            shell(&answers.identity),
-            shell(&answers.peer)
-        );
+        let keys = format!("--identity {} --out {}", shell(&answers.identity), shell(&answers.peer));
+        let (how, address) = &answers.reach;
+        text += &match how.as_str() {
+            "connect" => format!(
+                "\nfirst exchange keys: your partner runs `tacit invite` and tells you a code; then `tacit join CODE {keys}`"
+            ),
+            how => format!(
+                "\nfirst exchange keys: `tacit invite --{how} {} {keys}`, and `tacit join CODE` at your partner's",
+                shell(address)
+            ),
+        };
     }
     let kind = if args.policy { "policy" } else { "configuration" };
     context.result(&json!({ "name": "init", "file": out, "kind": kind, "keys_missing": missing }), &text)

@@ -4,7 +4,7 @@ mod eval;
 mod letters;
 
 use crate::cli::Context;
-use crate::cli::messages::{CodeArg, read_from, write_all};
+use crate::cli::messages::{CodeArg, LARGEST_MESSAGES, read_from, write_all};
 use crate::cli::output::{Output, destination, name, open as open_file, write_fault};
 use crate::cli::own;
 use crate::cli::peer::Security;
@@ -129,12 +129,20 @@ impl Trusted {
 impl Known {
     /// The other side's message of this kind in this file.
     fn read(&self, path: &Path, kind: Kind) -> Result<Signed> {
-        signed_by(path, kind, self.0.as_deref().map_or(Whose::Anybody, Whose::Peer))
+        self.read_at_most(path, kind, LARGEST_MESSAGES)
+    }
+
+    /// The same of a file that has so many bytes at most, a signature aside.
+    fn read_at_most(&self, path: &Path, kind: Kind, most: u64) -> Result<Signed> {
+        signed_by(path, kind, self.0.as_deref().map_or(Whose::Anybody, Whose::Peer), most)
     }
 }
 
-fn signed_by(path: &Path, kind: Kind, whose: Whose<'_>) -> Result<Signed> {
-    let bytes = read(path)?;
+/// Room for a signature in front of a message.
+const SIGNATURE_ROOM: u64 = 1024;
+
+fn signed_by(path: &Path, kind: Kind, whose: Whose<'_>, most: u64) -> Result<Signed> {
+    let bytes = read_up_to(path, most.saturating_add(SIGNATURE_ROOM))?;
     is_kind(path, &bytes, kind)?;
     let remedy =
         if matches!(whose, Whose::Peer(_)) { "; see --peer, and --identity of its author" } else { "" };
@@ -341,7 +349,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let paths = [&key, &answer, &question, &reply].map(PathBuf::as_path);
             let answer = known.read(&answer, Kind::Answer)?;
             let reply = signed_alike(&reply, known.read(&reply, Kind::Reply)?, &answer)?;
-            let question = signed_by(&question, Kind::Question, Whose::Anybody)?.message;
+            let question = signed_by(&question, Kind::Question, Whose::Anybody, LARGEST_MESSAGES)?.message;
             open(paths, &choices, &answer, [&question, &reply], &out)?
         }
     };
@@ -563,14 +571,18 @@ fn of_key(path: &Path, fault: &tacit_ot::Error, wanted: Kind) -> Error {
 
 /// All of the file, or with `-` of standard input, which can be read once.
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    read_up_to(path, LARGEST_MESSAGES)
+}
+
+fn read_up_to(path: &Path, most: u64) -> Result<Zeroizing<Vec<u8>>> {
     static IS_READ: AtomicBool = AtomicBool::new(false);
     if path != Path::new("-") {
-        return read_from(path, open_file(path)?);
+        return read_from(path, open_file(path)?, most);
     }
     if IS_READ.swap(true, Ordering::Relaxed) {
         return Err(Error::Usage("standard input can be only one of the files; name the others".into()));
     }
-    read_from(Path::new("standard input"), std::io::stdin().lock())
+    read_from(Path::new("standard input"), std::io::stdin().lock(), most)
 }
 
 fn read_choices(path: &Path, count: usize) -> Result<BitVec> {

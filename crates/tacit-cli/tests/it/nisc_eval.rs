@@ -144,6 +144,13 @@ fn other_functions_files_and_damage_are_named_on_one_line() {
     reply(&bench, "add8", "300", &[]).fails_with(3, &["--input"]);
     let words = ["reply", "add8", "--question", "question", "--out", "reply"];
     eval(&bench, &words).fails_with(2, &["--input is missing"]);
+    // Its key stays, whatever else is allowed to be replaced; a file that goes on and on is not read to its end.
+    let words = ["--overwrite", "circuit", "export", "add8", "--output", "asked.key"];
+    bench.run(&words).fails_with(3, &["asked.key", "a key of tacit nisc"]);
+    let file = std::fs::File::create(bench.path("long")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    let words = ["open", "add8", "--key", "asked.key", "--reply", "long"];
+    eval(&bench, &words).fails_with(3, &["long", "larger"]);
     bench.run(&["circuit", "export", "add8", "--output", "add8.txt"]).success();
     reply(&bench, "add8.txt", "2", &[]).fails_with(4, &["question", "another function"]);
     reply(&bench, "add8", "2", &[]).success();

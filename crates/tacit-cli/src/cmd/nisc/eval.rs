@@ -1,6 +1,6 @@
 //! `tacit nisc eval`: a function of both sides' inputs by two messages that are files.
 
-use super::{Author, Signed, Trusted, is_kind, name, read, what};
+use super::{Author, SIGNATURE_ROOM, Signed, Trusted, is_kind, name, read, what};
 use crate::cli::Context;
 use crate::cli::messages::{LARGEST_MESSAGES, write_all};
 use crate::cli::output::destination;
@@ -160,7 +160,7 @@ impl Loaded {
         let exchange = Exchange::new(self.function(), rows).map_err(plain)?;
         let [_, reply] = exchange.message_bytes();
         // With room for a signature: nobody could read a larger one.
-        if reply > LARGEST_MESSAGES - 1024 {
+        if reply > LARGEST_MESSAGES - SIGNATURE_ROOM {
             return Err(Error::Usage(format!(
                 "a reply would have {}, and at most {LARGEST_MESSAGES} are read; use a smaller circuit or fewer rows",
                 counted(usize::try_from(reply).unwrap_or(usize::MAX), "byte")
@@ -232,9 +232,10 @@ fn ask(side: &SideArgs, key: &Path) -> Result<(Value, String)> {
 
 fn reply(side: &SideArgs, question: &Path, trusted: &Trusted) -> Result<(Value, String)> {
     let (beside, author) = (side.author.beside(question), side.author.load()?);
-    let asked = trusted.load(beside, author.name())?.read(question, Kind::FunctionQuestion)?;
+    let known = trusted.load(beside, author.name())?;
     let loaded = side.function.load()?;
     let rows = loaded.rows(&side.input, Owner::Garbler, side.format)?;
+    let asked = known.read(question, Kind::FunctionQuestion)?;
     let wanted = Exchange::rows_asked(&asked.message).map_err(|e| of_message(question, e))?;
     if wanted != rows.len() as u64 {
         return Err(Error::Input(format!(
@@ -262,11 +263,12 @@ fn reply(side: &SideArgs, question: &Path, trusted: &Trusted) -> Result<(Value, 
 
 fn open(args: OpenArgs, context: &Context) -> Result<(Value, String)> {
     let OpenArgs { function, format, key, reply, trusted } = args;
-    let answered = trusted.load(&key, None)?.read(&reply, Kind::FunctionReply)?;
+    let known = trusted.load(&key, None)?;
     let loaded = function.load()?;
     let mut file = QuestionFile::open(&key).map_err(|e| of_key(&key, e))?;
-    loaded.exchange(file.rows().map_err(|e| of_key(&key, e))?)?;
+    let exchange = loaded.exchange(file.rows().map_err(|e| of_key(&key, e))?)?;
     file.fits(loaded.function()).map_err(|e| of_key(&key, e))?;
+    let answered = known.read_at_most(&reply, Kind::FunctionReply, exchange.message_bytes()[1])?;
     let outputs = file
         .evaluate(loaded.function(), &answered.message, answered.author)
         .map_err(|e| of_reply(&key, &reply, &answered, e))?;

@@ -14,6 +14,8 @@ use tacit_ot::vole::{gf128, prime, subfield as small};
 
 /// The name of what makes all of it, as a table of costs has it.
 const PROTOCOL: &str = "silent-vole";
+/// Of two messages there are transfers without subfields.
+const OF_TWO: &str = "silent";
 
 /// A run, each of its correlations by field, each correlation that it starts from, and each message of a transfer, in
 /// nanoseconds.
@@ -81,7 +83,7 @@ impl Job {
             + trips * link.round_trip.as_secs_f64() * 1e9;
         let rests_on = [Assumption::DualLpn, Assumption::IdealCipher, Assumption::RandomOracle];
         Ok(vec![Candidate {
-            protocol: PROTOCOL,
+            protocol: if self.kind == Kind::OneOf(2) { OF_TWO } else { PROTOCOL },
             variant: self.variant(),
             security: self.security,
             time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
