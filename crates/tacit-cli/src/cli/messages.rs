@@ -28,16 +28,23 @@ impl From<CodeArg> for Code {
     }
 }
 
-/// All of `file`, whose name is `path`: `most` bytes, and never more than [`LARGEST_MESSAGES`].
-pub(crate) fn read_from(path: &Path, file: impl Read, most: u64) -> Result<Zeroizing<Vec<u8>>> {
+/// All of `file`, whose name is `path`.
+pub(crate) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
+    let (bytes, is_whole) = beginning(path, file, LARGEST_MESSAGES)?;
+    if !is_whole {
+        return Err(Error::Input(format!("{}: larger than any message of this command", path.display())));
+    }
+    Ok(bytes)
+}
+
+/// What `file` begins with, up to `most` bytes and never more than [`LARGEST_MESSAGES`], and whether that is all of it.
+pub(crate) fn beginning(path: &Path, file: impl Read, most: u64) -> Result<(Zeroizing<Vec<u8>>, bool)> {
     let most = most.min(LARGEST_MESSAGES);
     let mut bytes = Zeroizing::new(Vec::new());
     let mut file = file.take(most + 1);
     file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
-    if bytes.len() as u64 > most {
-        return Err(Error::Input(format!("{}: larger than such a file can be here", path.display())));
-    }
-    Ok(bytes)
+    let is_whole = bytes.len() as u64 <= most;
+    Ok((bytes, is_whole))
 }
 
 fn made_public(path: &Path) -> Result<Output> {

@@ -1,6 +1,6 @@
 //! What a user brings to transfers, messages or choices, out of files; and what the receiver takes home.
 
-use crate::cli::messages::{LARGEST_MESSAGES, read_from};
+use crate::cli::messages::read_from;
 use crate::cli::output::{self, Output, name};
 use crate::cli::share::{Arrays, Share};
 use std::fmt::Display;
@@ -45,7 +45,7 @@ fn named(path: &Path, fault: &dyn Display) -> Error {
 
 /// All of a file.
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
-    read_from(path, output::open(path)?, LARGEST_MESSAGES)
+    read_from(path, output::open(path)?)
 }
 
 /// A choice for each transfer, of which the user said that they are `count`.

@@ -1,7 +1,7 @@
 //! `tacit ot deal`, `tacit ot expand` and `tacit ot --seed`: silent OT with a trusted dealer.
 
 use crate::cli::Context;
-use crate::cli::messages::{CodeArg, LARGEST_MESSAGES, read_from, write_all};
+use crate::cli::messages::{CodeArg, read_from, write_all};
 use crate::cli::output::{Output, destination};
 use crate::cli::share::Share;
 use serde_json::json;
@@ -102,7 +102,7 @@ impl Seed {
     fn load(file: &Path, role: Option<Role>) -> Result<Self> {
         let named = |e: &dyn Display| Error::Input(format!("{}: {e}", file.display()));
         let locked = Locked::open(file).map_err(|e| named(&e))?;
-        let bytes = read_from(file, &*locked, LARGEST_MESSAGES)?;
+        let bytes = read_from(file, &*locked)?;
         let half = match role {
             Some(Role::Sender) => SenderSeed::from_bytes(&bytes).map(job::Seed::Sender),
             Some(Role::Receiver) => ReceiverSeed::from_bytes(&bytes).map(job::Seed::Receiver),

@@ -4,7 +4,7 @@ mod eval;
 mod letters;
 
 use crate::cli::Context;
-use crate::cli::messages::{CodeArg, LARGEST_MESSAGES, read_from, write_all};
+use crate::cli::messages::{CodeArg, LARGEST_MESSAGES, beginning, write_all};
 use crate::cli::output::{Output, destination, name, open as open_file, write_fault};
 use crate::cli::own;
 use crate::cli::peer::Security;
@@ -142,8 +142,14 @@ impl Known {
 const SIGNATURE_ROOM: u64 = 1024;
 
 fn signed_by(path: &Path, kind: Kind, whose: Whose<'_>, most: u64) -> Result<Signed> {
-    let bytes = read_up_to(path, most.saturating_add(SIGNATURE_ROOM))?;
+    let (bytes, is_whole) = read_up_to(path, most.saturating_add(SIGNATURE_ROOM))?;
     is_kind(path, &bytes, kind)?;
+    if !is_whole {
+        return Err(Error::Peer(format!(
+            "{}: larger than such a message can be; have it sent again",
+            name(path)
+        )));
+    }
     let remedy =
         if matches!(whose, Whose::Peer(_)) { "; see --peer, and --identity of its author" } else { "" };
     let (message, author) = signed::open(&bytes, whose)
@@ -571,18 +577,22 @@ fn of_key(path: &Path, fault: &tacit_ot::Error, wanted: Kind) -> Error {
 
 /// All of the file, or with `-` of standard input, which can be read once.
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
-    read_up_to(path, LARGEST_MESSAGES)
+    let (bytes, is_whole) = read_up_to(path, LARGEST_MESSAGES)?;
+    if !is_whole {
+        return Err(named(path, &"larger than any message of this command"));
+    }
+    Ok(bytes)
 }
 
-fn read_up_to(path: &Path, most: u64) -> Result<Zeroizing<Vec<u8>>> {
+fn read_up_to(path: &Path, most: u64) -> Result<(Zeroizing<Vec<u8>>, bool)> {
     static IS_READ: AtomicBool = AtomicBool::new(false);
     if path != Path::new("-") {
-        return read_from(path, open_file(path)?, most);
+        return beginning(path, open_file(path)?, most);
     }
     if IS_READ.swap(true, Ordering::Relaxed) {
         return Err(Error::Usage("standard input can be only one of the files; name the others".into()));
     }
-    read_from(Path::new("standard input"), std::io::stdin().lock(), most)
+    beginning(Path::new("standard input"), std::io::stdin().lock(), most)
 }
 
 fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
