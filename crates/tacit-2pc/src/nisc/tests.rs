@@ -281,7 +281,10 @@ fn a_spoilt_label_is_a_guess_of_a_bit_and_a_wrong_one_wipes_the_file() {
                 assert!(file.evaluate(function, &honest, None).is_err());
                 drop(file);
                 let later = receiver.open(function, &honest).unwrap_err().to_string();
-                assert!(later.contains("failed its check") && later.contains("to the other senders alone"), "{later}");
+                assert!(
+                    later.contains("failed its check") && later.contains("to the other senders alone"),
+                    "{later}"
+                );
                 let left = std::fs::read(receiver.path()).unwrap();
                 let key = &left[messages::KEY_AT..messages::KEY_AT + ReceiverKey::LEN];
                 assert!(key.ends_with(&[0; 48]), "the seed is gone");

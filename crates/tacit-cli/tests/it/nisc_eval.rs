@@ -201,7 +201,8 @@ fn a_false_answer_wipes_the_key_before_it_is_reported() {
     digest.update(&forged);
     forged.extend_from_slice(digest.finalize().as_bytes());
     bench.write("reply", &forged);
-    open(&bench, "add8", &[]).fails_with(4, &["reply", "fails its check", "asked.key is wiped", "to the other senders alone"]);
+    open(&bench, "add8", &[])
+        .fails_with(4, &["reply", "fails its check", "asked.key is wiped", "to the other senders alone"]);
     bench.write("reply", &honest);
     open(&bench, "add8", &[]).fails_with(3, &["asked.key", "failed its check", "to the other senders alone"]);
 }
