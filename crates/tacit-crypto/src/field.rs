@@ -3,6 +3,7 @@
 //! Constant time. Elements are kept reduced, so equal elements have equal representations.
 
 use crate::Block;
+use crate::simd::hidden::hidden;
 use core::fmt;
 use core::ops::{Add, Mul, Neg, Sub};
 use zeroize::DefaultIsZeroes;
@@ -77,7 +78,7 @@ const P61: u64 = (1 << 61) - 1;
 impl F61 {
     /// The number mod p.
     #[inline(always)]
-    pub const fn new(x: u64) -> Self {
+    pub fn new(x: u64) -> Self {
         F61::reduce((x & P61) + (x >> 61))
     }
 
@@ -88,9 +89,10 @@ impl F61 {
 
     /// From a number up to 2p − 1.
     #[inline(always)]
-    const fn reduce(x: u64) -> Self {
+    fn reduce(x: u64) -> Self {
         let less = x.wrapping_sub(P61);
-        let borrow = (less >> 63).wrapping_neg();
+        // Else the compiler makes a branch of it, as in the products of `tacit-ot`'s `ole`.
+        let borrow = hidden((less >> 63).wrapping_neg());
         F61(less.wrapping_add(P61 & borrow))
     }
 }
