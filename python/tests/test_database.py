@@ -176,7 +176,7 @@ def test_faults_are_one_line_without_password_and_cells(server: Database, tmp_pa
     check(server.url("select mail::int as mail from people"), 3, "SQLSTATE 22P02", "not shown")
     check(server.url("select 'infinity'::date as mail"), 3, "row 1", "infinite")
     # Where an address does not belong.
-    run("check", server.url("table people"), "--key", "mail").fails_with(2, "[redacted]@127.0.0.1")
+    run("psi", server.url("table people"), "--key", "mail").fails_with(2, "[redacted]@127.0.0.1")
     run("--json", "check", "--key", server.url("table people")).fails_with(2)
     check(server.url(""), 2, "no query")
     check(here, 2, "behind a #")
