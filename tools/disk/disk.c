@@ -365,6 +365,12 @@ static long on_file(long number, long *a, int fd, enum what what, const char *ca
     return disk_raw(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+/* Whether a file of this length is longer than now: a full disk makes files shorter. */
+static int grows(int fd, long length) {
+    struct stat found;
+    return !fstat(fd, &found) && length > found.st_size;
+}
+
 static long made(long number, long *a, int at, const char *name, int is_folder) {
     char *path = absolute(at, name);
     struct machine *m = machine_of(path);
@@ -414,7 +420,7 @@ static long called(long number, long *a) {
     case SYS_writev: return on_file(number, a, a[0], WRITE, "writev", NULL);
     case SYS_copy_file_range: return on_file(number, a, a[2], WRITE, "copy_file_range", &a[4]);
     case SYS_sendfile: return on_file(number, a, a[0], WRITE, "sendfile", &a[3]);
-    case SYS_ftruncate: return on_file(number, a, a[0], ROOM, "ftruncate", NULL);
+    case SYS_ftruncate: return on_file(number, a, a[0], grows(a[0], a[1]) ? ROOM : NAMES, "ftruncate", NULL);
     case SYS_fallocate: return on_file(number, a, a[0], ROOM, "fallocate", NULL);
     case SYS_fsync: return on_file(number, a, a[0], FORCE, "fsync", NULL);
     case SYS_fdatasync: return on_file(number, a, a[0], FORCE, "fdatasync", NULL);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Every operation of the command that writes, on a disk that fails at its first call, its second, and so on.
 
-    tools/disk/operations.py [--only WORD]... [--step K] [--kinds KIND,...] [--jobs N] [--keep DIR]
+    tools/disk/operations.py [--only WORD]... [--step K] [--kinds KIND,...] [--jobs N] [--width N] [--keep DIR]
 
 Each operation of `catalogue.py` runs with one fault of `disk.c` at the nth call that concerns its folder, for n = 1, 2
-and so on until it ends before the fault comes; --step K takes every Kth n only. After each:
+and so on until it ends before the fault comes; --step K takes every Kth n only. --jobs operations run at a time, and
+of each of them --width runs of a kind. After each:
 
 - it ended, and with the right exit code: 0 only if its outputs are whole, never one that blames the peer, and with one
   line of error;
@@ -235,7 +236,7 @@ def one(operation, work, disk, kind, n, keep):
     return fired, lines
 
 
-def all_of(operation, disk, kinds, step, keep, pool):
+def all_of(operation, disk, kinds, step, width, keep, pool):
     """Runs with each fault, and lines of what was wrong."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tacit-disk-") as work:
@@ -245,11 +246,13 @@ def all_of(operation, disk, kinds, step, keep, pool):
         def series(kind):
             lines, runs = [], 0
             # Other kinds begin elsewhere, so that steps do not miss the same calls.
-            for n in range(1 + KINDS.index(kind) % step, MOST, step):
-                fired, wrong = one(operation, work, disk, kind, n, keep)
-                lines, runs = lines + wrong, runs + 1
-                if not fired:
-                    return runs, lines
+            calls = range(1 + KINDS.index(kind) % step, MOST, step)
+            with ThreadPoolExecutor(width) as some:
+                for begin in range(0, len(calls), width):
+                    done = list(some.map(lambda n: one(operation, work, disk, kind, n, keep), calls[begin : begin + width]))
+                    lines, runs = lines + [line for _, wrong in done for line in wrong], runs + len(done)
+                    if not all(fired for fired, _ in done):
+                        return runs, lines
             return runs, [*lines, f"{operation.name}, {kind}: no end after {MOST} calls"]
 
         done = list(pool.map(series, kinds))
@@ -264,6 +267,7 @@ def main(arguments=None):
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--width", type=int, default=1)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args(arguments)
     wanted = [o for o in catalogue.operations() if not options.only or any(word in o.name for word in options.only)]
@@ -275,7 +279,8 @@ def main(arguments=None):
         passed, failed = 0, 0
         with ThreadPoolExecutor(len(KINDS) * len(wanted)) as pool, ThreadPoolExecutor(options.jobs) as some:
             jobs = [
-                (o, some.submit(all_of, o, disk, options.kinds.split(","), options.step, options.keep, pool)) for o in wanted
+                (o, some.submit(all_of, o, disk, options.kinds.split(","), options.step, options.width, options.keep, pool))
+                for o in wanted
             ]
             for operation, job in jobs:
                 runs, lines, seconds = job.result()
