@@ -127,7 +127,7 @@ def intersections():
     resume = [*spill, "--resume", "kept"]
     yield Operation(
         "psi resumed", [*take, *resume, "--output", "both.csv"], ["both.csv"], [*send, *resume], keys, again=resumed,
-        check=is_counted,
+        check=is_counted, keeps="kept",
     )  # fmt: skip
 
 

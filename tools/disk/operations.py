@@ -111,11 +111,14 @@ class Operation:
     `words` is the command, in `w`; `peer` the one that it talks to, in `p`. `prepare` makes both folders once.
     `outputs` names what it leaves; `is_whole(case, name)` says whether one is, unless it is as in an honest run.
     `again(case, operation)` runs it once the fault is gone, unless that is with a peer that begins anew and without the
-    outputs that are there; `check(case, said)` tells what else is wrong, after either run.
+    outputs that are there; `check(case, said)` tells what else is wrong, after either run. `keeps` is a folder that a
+    run which failed leaves for the next.
     """
 
-    def __init__(self, name, words, outputs, peer=None, prepare=None, is_whole=None, again=None, check=None, old=()):
-        self.name, self.words, self.outputs, self.peer = name, words, outputs, peer
+    def __init__(
+        self, name, words, outputs, peer=None, prepare=None, is_whole=None, again=None, check=None, old=(), keeps=None
+    ):
+        self.name, self.words, self.outputs, self.peer, self.keeps = name, words, outputs, peer, keeps
         self.prepare, self.whole, self.repeat, self.check = prepare, is_whole, again, check
         # Outputs that are there before.
         self.old = old
@@ -175,7 +178,7 @@ class Operation:
         # What cannot be removed stays, until the next run.
         if not is_cut and "unlink" not in (case.fired() or ""):
             usual = names(self.honest.w) | names(self.before.w)
-            left = names(case.w) - usual
+            left = {name for name in names(case.w) - usual if name.split("/")[0] != self.keeps}
             if left:
                 yield f"left over: {', '.join(sorted(left))}"
 
