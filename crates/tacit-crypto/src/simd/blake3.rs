@@ -286,12 +286,14 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::CASES;
     use crate::{Block, Prg};
 
     #[test]
     fn every_backend_hashes_as_the_blake3_crate() {
         let mut prg = Prg::from_seed(Block::new(1));
-        for (n, len) in [(0, 5), (1, 0), (3, 1), (4, 48), (17, 64), (40, 32), (80, 63)] {
+        let shapes = [(3, 1), (0, 5), (1, 0), (4, 48), (17, 64), (40, 32), (80, 63)];
+        for (n, len) in shapes.into_iter().take(CASES) {
             let mut key = [0u8; 32];
             prg.fill_bytes(&mut key);
             let mut messages = vec![[0u8; 64]; n];

@@ -199,13 +199,13 @@ mod tests {
     use super::*;
     use crate::Prg;
     use crate::gf256::{Matrix, inverse, mul};
+    use crate::simd::CASES;
 
     #[test]
     fn every_backend_gives_the_product() {
         let mut prg = Prg::from_seed(Block::new(8));
-        for (rows, columns, length) in
-            [(1, 1, 1), (3, 5, 0), (4, 2, 16), (5, 7, 17), (16, 47, 70), (22, 44, 33)]
-        {
+        let shapes = [(1, 1, 1), (3, 5, 0), (4, 2, 16), (5, 7, 17), (16, 47, 70), (22, 44, 33)];
+        for (rows, columns, length) in shapes.into_iter().take(CASES) {
             let mut entries = vec![0; rows * columns];
             prg.fill_bytes(&mut entries);
             entries.iter_mut().take(2).enumerate().for_each(|(i, entry)| *entry = i as u8);

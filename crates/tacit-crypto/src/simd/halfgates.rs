@@ -61,6 +61,7 @@ mod tests {
     use super::*;
     use crate::Prg;
     use crate::hash::Mitccrh;
+    use crate::simd::CASES;
 
     /// The paper's figure, gate by gate, over the public hash.
     fn reference(start: Block, gate: u64, delta: Block, a: Block, b: Block) -> (Block, [Block; 2]) {
@@ -86,9 +87,10 @@ mod tests {
     fn every_backend_garbles_as_the_paper_and_evaluates_all_four_rows() {
         let mut prg = Prg::from_seed(Block::new(1));
         for (lanes, n) in
-            [(1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 7), (1, 8), (1, 9), (1, 15), (1, 67)]
+            [(1, 1), (1, 0), (1, 2), (1, 3), (1, 4), (1, 5), (1, 7), (1, 8), (1, 9), (1, 15), (1, 67)]
                 .into_iter()
                 .chain((2..=20).chain([40, 47]).map(|lanes| (lanes, 3)))
+                .take(CASES)
         {
             let (ops, slots) = random_gates(n, &mut prg);
             let steps = [Step { xors: 0, ands: n as u32 }];
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn xors_see_the_results_before_them() {
         let mut prg = Prg::from_seed(Block::new(2));
-        for lanes in (1..=20).chain([40]) {
+        for lanes in (1..=20).chain([40]).take(CASES) {
             let mut before = vec![Block::ZERO; 6 * lanes];
             prg.fill_blocks(&mut before);
             let ops =
@@ -164,7 +166,7 @@ mod tests {
     #[test]
     fn picked_rows_are_added() {
         let mut prg = Prg::from_seed(Block::new(3));
-        for lanes in (1..=20).chain([40]) {
+        for lanes in (1..=20).chain([40]).take(CASES) {
             let (mut rows, mut before) = (vec![Block::ZERO; 4 * lanes], vec![Block::ZERO; 6 * lanes]);
             prg.fill_blocks(&mut rows);
             prg.fill_blocks(&mut before);

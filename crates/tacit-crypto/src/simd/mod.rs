@@ -87,3 +87,7 @@ mod zeroising;
 use backend::dispatch;
 #[cfg(feature = "std")]
 pub use backend::{Backend, Feature, Level, SelectError, features, select, select_from_env};
+
+/// Cases of a kernel's test: Miri takes a thousand times as long for each.
+#[cfg(test)]
+const CASES: usize = if cfg!(miri) { 2 } else { usize::MAX };
