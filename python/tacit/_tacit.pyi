@@ -108,6 +108,7 @@ class Plan:
         security: str = "malicious",
         base_ot: str | None = None,
         patience: float = 600.0,
+        max_peer_keys: int | None = None,
         max_cell: int | None = None,
         memory: int | None = None,
     ) -> Plan: ...

@@ -98,6 +98,7 @@ def run(
     null: str | Sequence[str] = (),
     rest: bool = False,
     all_rows: bool = False,
+    max_peer_keys: int | None = None,
     max_cell: int | None = None,
     memory: int | None = None,
     nfc: bool = True,
@@ -142,6 +143,8 @@ def run(
         is one of them.
     rest, all_rows:
         Writes our other rows, or all of them with a column ``matched``, beside the matching ones too.
+    max_peer_keys:
+        The most keys that the peer may announce; with more the job does not begin.
     max_cell, memory:
         The most bytes that the peer's columns may take for each of its keys (65,536 unless said, 1,048,576 at most),
         and for all that may match in a bucket.
@@ -208,6 +211,7 @@ def run(
             security=security,
             base_ot=base_ot,
             patience=timeout,
+            max_peer_keys=max_peer_keys,
             max_cell=max_cell,
             memory=memory,
         )

@@ -121,7 +121,7 @@ impl Plan {
     /// `max_cell` bytes for each of its keys, and those of a bucket's matches `memory`.
     #[staticmethod]
     #[pyo3(signature = (gateway, token, job, key, own, *, buckets, result="me", reveal="rows", give=Vec::new(), rows=0,
-        security="malicious", base_ot=None, patience=600.0, max_cell=None, memory=None))]
+        security="malicious", base_ot=None, patience=600.0, max_peer_keys=None, max_cell=None, memory=None))]
     fn open(
         py: Python<'_>,
         gateway: String,
@@ -137,6 +137,7 @@ impl Plan {
         security: &str,
         base_ot: Option<String>,
         patience: f64,
+        max_peer_keys: Option<u64>,
         max_cell: Option<u64>,
         memory: Option<u64>,
     ) -> PyResult<Self> {
@@ -166,6 +167,7 @@ impl Plan {
             key: Some(key.0.clone()),
             max_cell: max_cell.unwrap_or(USUAL_KEY),
             row_memory: memory.unwrap_or(u64::MAX),
+            most_peer_keys: max_peer_keys,
             ..Job::new(learns, security)
         };
         let given = Given { columns: give, rows };

@@ -392,6 +392,31 @@ fn different_terms_are_named_and_a_peer_that_stays_away_is_waited_for_no_longer_
     assert!(start.elapsed() < Duration::from_secs(30));
 }
 
+/// proof: buckets 2.2
+#[test]
+fn a_peer_with_more_keys_than_a_side_accepts_settles_nothing() {
+    let house = House::new();
+    let (few, many) = (keys(0..100), keys(0..101));
+    let open = |label: &str, most| {
+        let ours = Job { most_peer_keys: Some(most), ..Job::new(Learns::Both, Security::Malicious) };
+        std::thread::scope(|scope| {
+            let (house, few, many) = (&house, &few, &many);
+            let there = scope.spawn(move || {
+                house.open(1, label, many, Learns::Both, Security::Malicious, Duration::from_secs(4))
+            });
+            (house.open_job(0, label, few, &ours, PATIENCE), there.join().unwrap())
+        })
+    };
+    let (here, there) = open("too many", 100);
+    let error = here.unwrap_err();
+    assert_eq!(error.blame(), Blame::Peer, "{error}");
+    assert!(error.to_string().contains("the peer has 101 keys where at most 100 may be"), "{error}");
+    there.unwrap_err();
+    // Neither side has a plan, so no key of a bucket is known; who accepts more goes on under the same name.
+    let (here, there) = open("too many", 101);
+    assert_eq!((here.unwrap().peer, there.unwrap().peer), (101, 100));
+}
+
 #[test]
 fn who_has_no_token_is_told_nothing_and_a_jobs_token_is_for_that_job_alone() {
     let house = House::new();

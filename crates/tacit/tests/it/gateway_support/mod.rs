@@ -108,18 +108,29 @@ impl House {
         security: Security,
         patience: Duration,
     ) -> Result<Planned> {
-        let side = &self.sides[number];
         let learns = match (number, learns) {
             (1, Learns::Me) => Learns::Peer,
             (_, learns) => learns,
         };
+        self.open_job(number, label, keys, &Job::new(learns, security), patience)
+    }
+
+    pub(crate) fn open_job(
+        &self,
+        number: usize,
+        label: &str,
+        keys: &[[u8; 32]],
+        job: &Job,
+        patience: Duration,
+    ) -> Result<Planned> {
+        let side = &self.sides[number];
         let token = Token::from_file(&side.state.join("token"))?;
-        let (job, base) = (Job::new(learns, security), tacit_ot::base::default());
+        let base = tacit_ot::base::default();
         Planned::open(
             &side.cluster,
             &token,
             label,
-            &job,
+            job,
             &*base,
             (keys.len() as u64, BUCKETS),
             Given::default(),

@@ -100,7 +100,8 @@ impl Planned {
     /// and `given` says how the columns that the job gives are laid out.
     ///
     /// A job that was opened before goes on. Errors: terms that differ from the peer's, a job of that name
-    /// that is another one or has ended for good, and a peer that does not come.
+    /// that is another one or has ended for good, a peer that has more than the job's `most_peer_keys`, and one
+    /// that does not come.
     pub fn open(
         address: &str,
         token: &Token,
@@ -132,6 +133,7 @@ impl Planned {
             own,
             buckets,
             patience: patience.as_secs().max(1),
+            most_peer: job.most_peer_keys.unwrap_or(u64::MAX),
         };
         let request = Request::Open { label: label.to_owned(), terms };
         let start = Instant::now();

@@ -132,7 +132,8 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         vec![("reveal".to_owned(), "payload".to_owned()), ("version".to_owned(), "3".to_owned())];
     let names = ["psi", "sender", "receiver"].map(str::to_owned);
     let [protocol, role, peer_role] = names;
-    let terms = Terms { protocol, role, peer_role, parameters, own: 1000, buckets: 4, patience: 60 };
+    let terms =
+        Terms { protocol, role, peer_role, parameters, own: 1000, buckets: 4, patience: 60, most_peer: 9 };
     let (label, run) = ("monday".to_owned(), [1; 32]);
     let requests = [
         Request::Open { label: label.clone(), terms: terms.clone() },

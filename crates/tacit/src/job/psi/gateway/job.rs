@@ -199,7 +199,7 @@ impl Job {
     pub(super) fn reopen(&self, terms: &Terms) -> Result<()> {
         let mut inner = self.inner();
         inner.state.compare(terms)?;
-        inner.state.terms.patience = terms.patience;
+        (inner.state.terms.patience, inner.state.terms.most_peer) = (terms.patience, terms.most_peer);
         // What kept the job from going on, another disk or other terms, may be mended: the next meeting tells.
         (inner.stuck, inner.refusal) = (None, None);
         Ok(())
@@ -671,8 +671,13 @@ impl Job {
 
     fn settle(&self, terms: &Terms, channel: &mut Channel, epoch: u64) -> Result<()> {
         let own = terms.own;
+        // proof: buckets 2.1, 2.2
         let peer = meeting::announce(channel, own)?;
         let mut buckets = meeting::agree(channel, terms.buckets)?;
+        if peer > terms.most_peer {
+            let (peer, most) = (counted(peer, "key"), terms.most_peer);
+            return Err(Error::Peer(format!("the peer has {peer} where at most {most} may be")));
+        }
         let fits = |buckets| [own, peer].iter().all(|n| capacity(*n, buckets, OVERFLOW_BITS) <= MOST_PLACES);
         while buckets < MAX_BUCKETS && !fits(buckets) {
             buckets *= 2;
@@ -865,10 +870,11 @@ impl Job {
             }
             Event::Failed(number, attempt) => {
                 let bucket = known(number)?;
-                if attempt > bucket.begun || bucket.ended {
+                if attempt == 0 || attempt > bucket.begun || bucket.ended {
                     return Err(beyond());
                 }
                 if attempt == bucket.begun {
+                    let ran = inner.slots.get(&number).is_some_and(|slot| slot.running.is_some());
                     inner.state.buckets[number as usize].held = None;
                     let slot = inner.slots.entry(number).or_default();
                     let waited = !slot.waiting.is_empty();
@@ -876,9 +882,11 @@ impl Job {
                     if !waited && !slot.waiting.is_empty() {
                         inner.outgoing.push(Event::Offer(number));
                     }
-                    self.say(&format!(
-                        "bucket {number}, attempt {attempt}: came to nothing on the other side"
-                    ));
+                    if ran {
+                        self.say(&format!(
+                            "bucket {number}, attempt {attempt}: came to nothing on the other side"
+                        ));
+                    }
                 }
             }
             Event::Over => self.end_for_good(inner, End::There)?,

@@ -247,7 +247,8 @@ impl State {
 
     /// An error where the job that is kept is another one than `terms` describe.
     pub(super) fn compare(&self, terms: &Terms) -> Result<()> {
-        let same = Terms { buckets: self.terms.buckets, patience: self.terms.patience, ..terms.clone() };
+        let Terms { buckets, patience, most_peer, .. } = self.terms;
+        let same = Terms { buckets, patience, most_peer, ..terms.clone() };
         if same == self.terms {
             return Ok(());
         }

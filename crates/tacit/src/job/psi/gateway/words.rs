@@ -15,7 +15,7 @@ use tacit_crypto::text::counted;
 use tacit_net::{Agreement, Channel, Identity, Limits};
 use zeroize::Zeroizing;
 
-const MAGIC: [u8; 16] = *b"tacit gateway 03";
+const MAGIC: [u8; 16] = *b"tacit gateway 04";
 /// Longest request.
 const MOST: usize = 1 << 22;
 /// Bytes of a [`Head`].
@@ -70,6 +70,8 @@ pub(super) struct Terms {
     pub buckets: u64,
     /// Seconds in which nothing may move.
     pub patience: u64,
+    /// The most keys that the peer may have; the peer does not hear of it.
+    pub most_peer: u64,
 }
 
 impl Terms {
@@ -87,7 +89,7 @@ impl Terms {
             out.text(name);
             out.text(value);
         }
-        for number in [self.own, self.buckets, self.patience] {
+        for number in [self.own, self.buckets, self.patience, self.most_peer] {
             out.number(number);
         }
     }
@@ -96,11 +98,12 @@ impl Terms {
         let (protocol, role, peer_role) = (from.text()?, from.text()?, from.text()?);
         let count = from.number()?;
         let parameters = (0..count).map(|_| Ok((from.text()?, from.text()?))).collect::<Result<Vec<_>>>()?;
-        let (own, buckets, patience) = (from.number()?, from.number()?, from.number()?);
+        let [own, buckets, patience, most_peer] =
+            [from.number()?, from.number()?, from.number()?, from.number()?];
         if !buckets.is_power_of_two() || buckets > MAX_BUCKETS {
             return Err(unknown());
         }
-        Ok(Terms { protocol, role, peer_role, parameters, own, buckets, patience })
+        Ok(Terms { protocol, role, peer_role, parameters, own, buckets, patience, most_peer })
     }
 }
 

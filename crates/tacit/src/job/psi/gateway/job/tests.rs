@@ -16,11 +16,31 @@ fn job(folder: &std::path::Path, first: bool) -> Job {
         own: 10,
         buckets: 2,
         patience: 60,
+        most_peer: u64::MAX,
     };
     let key = Arc::new(FileKey::from_bytes(&[1; 32]).unwrap());
     let mut state = State::new(folder, "job", terms, key);
     state.settle(Plan { name: RUN, key: [2; 32], own: 10, peer: 10, buckets: 2 }).unwrap();
     Job::new(state, first, 16, Arc::default(), Arc::new(|_: &str| {}))
+}
+
+/// Word of an attempt that never was ends the session, and word that nobody waits for leaves no line.
+#[test]
+fn failures_of_nothing_are_refused_and_fill_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let lines = said.clone();
+    let mut job = job(folder.path(), false);
+    job.lines = Arc::new(move |line: &str| lines.lock().unwrap().push(line.to_owned()));
+    let mut inner = job.inner();
+    job.happened(&mut inner, Event::Failed(0, 0)).unwrap_err();
+    job.happened(&mut inner, Event::Failed(0, 1)).unwrap_err();
+    job.happened(&mut inner, Event::Begin(0, 1)).unwrap();
+    let before = said.lock().unwrap().len();
+    for _ in 0..1000 {
+        job.happened(&mut inner, Event::Failed(0, 1)).unwrap();
+    }
+    assert!(said.lock().unwrap().len() <= before + 1);
 }
 
 /// An attempt may come to nothing before its task has heard that it is to run: it waits on, and the peer
