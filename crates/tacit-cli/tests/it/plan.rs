@@ -148,10 +148,10 @@ fn a_dry_run_is_of_the_base_ot_that_was_asked_for() {
     let bench = Bench::new();
     let semi = ["--security", "semi-honest"];
     let jobs: [(&[&str], bool); 5] = [
-        (&["ot", "--count", "1000", "--protocol", "kos"], true),
+        (&["ot", "--count", "1000", "--protocol", "iknp"], true),
         (&["ot", "--count", "1000", "--of", "16"], true),
         (&["vole", "--count", "1000"], true),
-        (&["triples", "--kind", "bits", "--count", "1000", "--protocol", "kos"], false),
+        (&["triples", "--kind", "bits", "--count", "1000", "--protocol", "iknp"], false),
         (&["eval", "add8"], true),
     ];
     let mut said = Vec::new();
@@ -161,6 +161,10 @@ fn a_dry_run_is_of_the_base_ot_that_was_asked_for() {
             let post_quantum = base == "--post-quantum";
             let asked: &[&str] = if post_quantum { &["--post-quantum"] } else { &["--base-ot", base] };
             if job == "eval" && !["mrr21", "--post-quantum"].contains(&base) {
+                continue;
+            }
+            // What is built on KOS takes no base OT that is only semi-honest.
+            if base == "co15" && !words.contains(&"iknp") {
                 continue;
             }
             // A function takes no name of a base OT.
@@ -186,8 +190,9 @@ fn a_dry_run_is_of_the_base_ot_that_was_asked_for() {
             let (told, passed) =
                 if job == "eval" { (told, passed) } else { (told, [passed.iter().sum(), 0]) };
             for (told, passed) in told.into_iter().zip(passed) {
-                let off = told as f64 / passed.max(1) as f64 - 1.0;
-                assert!(told == passed || off.abs() < 0.02, "{words:?}: told {told}, passed {passed}");
+                // A session's first messages, some 550 bytes, are no part of a protocol.
+                let off = told.abs_diff(passed);
+                assert!(off < 1024 + passed / 100, "{words:?}: told {told}, passed {passed}");
             }
             said.push((job, base, told[0]));
         }
