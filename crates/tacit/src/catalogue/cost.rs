@@ -4,13 +4,12 @@
 //! rates carry them to another.
 
 use super::Entry;
-use super::base::Effort;
 use crate::limits::{self, Limit};
 use std::fmt;
 use std::time::Duration;
 use tacit_net::LinkModel;
+use tacit_ot::Security;
 use tacit_ot::silent::ferret::cost::CACHE;
-use tacit_ot::{BaseOt, Security};
 
 /// What the planner must know of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -103,34 +102,6 @@ pub struct Candidate {
     pub assumptions: Vec<&'static str>,
 }
 
-impl Candidate {
-    /// The same by another base OT than the default one. Where nothing foresees what that takes, nothing changes.
-    pub fn with_base(self, base: &dyn BaseOt, link: &Link, machine: &Machine) -> Candidate {
-        let Some([sender, receiver]) = changed_bytes(base) else { return self };
-        let batches = self.base_batches as f64;
-        let (bytes, effort) = (batches * (sender + receiver), Effort::of(base));
-        // Batches of several connections are made side by side, and pass one link.
-        let computing = effort.nanoseconds(machine) - Effort::DEFAULT.nanoseconds(machine);
-        let waiting = link.wait(effort.trips - Effort::DEFAULT.trips);
-        let alone = if self.base_batches == 0 { 0.0 } else { computing + waiting };
-        let seconds = (self.time.as_secs_f64() + (alone + link.pass(bytes)) / 1e9).clamp(0.0, 1e15);
-        let rounds = batches.min(1.0) * (effort.trips - Effort::DEFAULT.trips);
-        Candidate {
-            time: Duration::from_secs_f64(seconds),
-            bytes: (self.bytes as f64 + bytes).max(0.0) as u64,
-            rounds: (self.rounds as f64 + rounds).ceil() as u64,
-            ..self
-        }
-    }
-}
-
-/// What a batch of [`SETUP_OTS`] by `base` takes beside one of the default base OT: what its sender sends, and what
-/// its receiver.
-pub(super) fn changed_bytes(base: &dyn BaseOt) -> Option<[f64; 2]> {
-    let [of, usual] = [base.bytes(SETUP_OTS)?, tacit_ot::base::default().bytes(SETUP_OTS)?];
-    Some([0, 1].map(|side| of[side] as f64 - usual[side] as f64))
-}
-
 impl Entry {
     /// The candidate of this entry that takes so many nanoseconds, bytes and round trips.
     pub(crate) fn candidate(
@@ -154,7 +125,7 @@ impl Entry {
 }
 
 /// Base OTs of a batch that starts an extension.
-const SETUP_OTS: usize = 127;
+pub(super) const SETUP_OTS: usize = 127;
 /// Points of [`SETUP_OTS`] on the slower side, both sides' shares in turn, and their bytes: a point, 80 bytes
 /// an OT, and the head of a frame each way. By the default base OT.
 pub(crate) const SETUP_POINTS: f64 = 420.0;

@@ -1,6 +1,7 @@
 //! Two-party computation: what a protocol is asked, and what it answers.
 
-use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS, changed_bytes};
+use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
+use super::from_base::changed_bytes;
 use super::{ENTRIES, Entry, Runs};
 use crate::Security;
 use tacit_2pc::authenticated::buckets::Level;
