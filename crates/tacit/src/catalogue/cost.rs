@@ -94,7 +94,7 @@ pub struct Candidate {
     /// In both directions together.
     pub bytes: u64,
     /// Batches of base OTs among all that; [`default`](tacit_ot::base::default) ones until
-    /// [`with_base`](Self::with_base).
+    /// [`with_base`](Candidate::with_base).
     pub base_batches: u64,
     /// Times that a party waits for the other.
     pub rounds: u64,
