@@ -48,9 +48,7 @@ def keygen(
     return _tacit.nisc_keygen(n, Path(key), security=security, identity=_path(identity))
 
 
-def answer(
-    public: bytes, key: _Path, *, identity: _Path | None = None, peer: _Path | None = None
-) -> bytes:
+def answer(public: bytes, key: _Path, *, identity: _Path | None = None, peer: _Path | None = None) -> bytes:
     """A sender's answer to the receiver's `public` key. Its own secret key goes to the new file `key`."""
     return _tacit.nisc_answer(public, Path(key), identity=_path(identity), peer=_path(peer))
 
@@ -81,7 +79,7 @@ def reply(
     )
 
 
-def open(  # noqa: A001
+def open(
     key: _Path, choices: Any, answer: bytes, question: bytes, reply: bytes, *, peer: _Path | None = None
 ) -> Any:
     """The messages that the receiver chose, in the form in which the sender gave them: a list or an array.
@@ -141,9 +139,7 @@ def eval_reply(
     """A sender's reply to a `question`, on its own `inputs`: the receiver alone learns the result."""
     left = _left_open(entry, garbler_inputs, constants, bits)
     given = _rows(inputs, rows)
-    return _tacit.nisc_eval_reply(
-        function, given, question, left, identity=_path(identity), peer=_path(peer)
-    )
+    return _tacit.nisc_eval_reply(function, given, question, left, identity=_path(identity), peer=_path(peer))
 
 
 def eval_open(
