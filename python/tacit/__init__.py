@@ -13,6 +13,7 @@ The jobs: :func:`intersect` (which rows do we share), :func:`evaluate` (a functi
 from __future__ import annotations
 
 from . import _number, _tacit
+from . import nisc as nisc
 from ._jobs import (
     Check,
     Evaluation,

@@ -254,3 +254,43 @@ def triples(
     protocol: str | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...
+def nisc_keygen(
+    count: int, key: Path, *, security: str = "malicious", identity: Path | None = None
+) -> bytes: ...
+def nisc_answer(
+    public: bytes, key: Path, *, identity: Path | None = None, peer: Path | None = None
+) -> bytes: ...
+def nisc_ask(key: Path, choices: bytes, *, identity: Path | None = None) -> bytes: ...
+def nisc_reply(
+    key: Path,
+    public: bytes,
+    question: bytes,
+    messages: tuple[str, int, Any],
+    *,
+    identity: Path | None = None,
+    peer: Path | None = None,
+) -> bytes: ...
+def nisc_open(
+    key: Path, choices: bytes, answer: bytes, question: bytes, reply: bytes, *, peer: Path | None = None
+) -> Any: ...
+def nisc_eval_ask(
+    function: str | Circuit, rows: Any, key: Path, open: dict[str, Any], *, identity: Path | None = None
+) -> bytes: ...
+def nisc_eval_reply(
+    function: str | Circuit,
+    rows: Any,
+    question: bytes,
+    open: dict[str, Any],
+    *,
+    identity: Path | None = None,
+    peer: Path | None = None,
+) -> bytes: ...
+def nisc_eval_open(
+    function: str | Circuit,
+    key: Path,
+    reply: bytes,
+    open: dict[str, Any],
+    *,
+    signed: bool = False,
+    peer: Path | None = None,
+) -> dict[str, Any]: ...

@@ -7,11 +7,17 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "tacit"
 SOURCES = ["_jobs.py", "_number.py", "errors.py"]
+# Modules of the package whose functions are called by the module.
+MODULES = ["nisc"]
 # What `tacit` calls otherwise than the source that defines it.
 CALLED = {"bool_": "bool", "max_": "max", "min_": "min", "sum_": "sum"}
 GROUPS = {
     "Jobs": ["intersect", "request", "evaluate", "ot", "vole", "triples", "check", "Session"],
     "Keys and functions by name": ["keygen", "fingerprint", "functions"],
+    "Messages instead of a connection": [
+        "nisc.keygen", "nisc.answer", "nisc.ask", "nisc.reply", "nisc.open", "nisc.eval_ask", "nisc.eval_reply",
+        "nisc.eval_open",
+    ],
     "Functions in Python": [
         "function", "Function", "Number", "Type", "Array", "uint", "int_", "where", "min", "max", "sum", "sort",
     ],
@@ -38,15 +44,25 @@ def definitions():
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 found.setdefault(CALLED.get(node.name, node.name), (node, text.splitlines()))
+    for module in MODULES:
+        text = (PACKAGE / f"{module}.py").read_text()
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.FunctionDef):
+                found[f"{module}.{node.name}"] = (node, text.splitlines())
     return found
 
 
 def exported():
-    """The names of `__all__`."""
-    for node in ast.parse((PACKAGE / "__init__.py").read_text()).body:
+    """The names of `__all__`, of the package and of its modules."""
+    modules = {name for module in MODULES for name in all_of(f"{module}.py", f"{module}.")}
+    return all_of("__init__.py", "") | modules
+
+
+def all_of(source, prefix):
+    for node in ast.parse((PACKAGE / source).read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return set(ast.literal_eval(node.value))
-    raise ValueError("the package has no __all__")
+            return {prefix + name for name in ast.literal_eval(node.value)}
+    raise ValueError(f"{source} has no __all__")
 
 
 def signature(node, name):
@@ -82,7 +98,7 @@ def prose(text, names):
 
     def linked(found):
         name = found[1].removeprefix("tacit.").lstrip("~")
-        return f"[`{name}`](#{name.lower()})" if name in names else f"`{name}`"
+        return f"[`{name}`](#{name.lower().replace('.', '')})" if name in names else f"`{name}`"
 
     text = re.sub(r":(?:class|func|meth|attr):`([^`]+)`", linked, text)
     return re.sub(r"``([^`]+)``", r"`\1`", text)

@@ -169,6 +169,7 @@ mod tests {
             security: tacit::Security::Malicious,
             time: Duration::from_millis(milliseconds),
             bytes: 1,
+            base_batches: 0,
             rounds: 1,
             assumptions: Vec::new(),
         };

@@ -298,6 +298,11 @@ impl Output {
         Self::open(target, |stream| Ok(Place::Stream(BufWriter::new(stream))), true)
     }
 
+    /// The same for a key that is written at once: nothing of it is gathered in memory, where it would stay.
+    pub fn create_key(target: &Path) -> Result<Self> {
+        Self::gathering(target, |stream| Ok(Place::Stream(BufWriter::with_capacity(0, stream))), true, 0)
+    }
+
     /// An output that the same job may have left already, when it was killed at its end.
     pub fn create_again(target: &Path) -> Result<Self> {
         match Target::of(target)? {
@@ -331,12 +336,22 @@ impl Output {
     }
 
     fn open(target: &Path, stream: impl FnOnce(File) -> Result<Place>, secret: bool) -> Result<Self> {
+        Self::gathering(target, stream, secret, BUFFER)
+    }
+
+    /// As [`open`](Self::open), of a file that gathers so many bytes before they are written.
+    fn gathering(
+        target: &Path,
+        stream: impl FnOnce(File) -> Result<Place>,
+        secret: bool,
+        buffer: usize,
+    ) -> Result<Self> {
         let found = Target::of(target)?;
         found.admit(target, secret)?;
         let closed = |e: io::Error| unwritable(target, &e.to_string());
         let place = match found {
-            Target::New(path) => Place::Part(Part::new(path, target, Replaces::Nothing, false)?),
-            Target::File(path) => Place::Part(Part::new(path, target, Replaces::Output, false)?),
+            Target::New(path) => Place::Part(Part::buffered(path, target, Replaces::Nothing, false, buffer)?),
+            Target::File(path) => Place::Part(Part::buffered(path, target, Replaces::Output, false, buffer)?),
             Target::Stdout => stream(os::standard(false).map_err(closed)?)?,
             Target::Stderr => stream(os::standard(true).map_err(closed)?)?,
             Target::Stream(path) => stream(open_stream(&path, target)?)?,
@@ -416,9 +431,20 @@ impl Output {
 
 impl Part {
     fn new(place: PathBuf, target: &Path, replaces: Replaces, is_public: bool) -> Result<Self> {
+        Self::buffered(place, target, replaces, is_public, BUFFER)
+    }
+
+    /// As [`new`](Self::new), with so many bytes gathered before they are written.
+    fn buffered(
+        place: PathBuf,
+        target: &Path,
+        replaces: Replaces,
+        is_public: bool,
+        buffer: usize,
+    ) -> Result<Self> {
         let temp = part(&place, target, is_public)?;
         let unfinished = Unfinished::new(temp.path());
-        let file = BufWriter::with_capacity(BUFFER, temp);
+        let file = BufWriter::with_capacity(buffer, temp);
         Ok(Part { file, place, replaces, _unfinished: unfinished })
     }
 

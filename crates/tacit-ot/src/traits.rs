@@ -67,6 +67,11 @@ pub trait BaseOt {
     fn extraction(&self) -> Extraction {
         Extraction::Late
     }
+    /// Bytes that the sender and the receiver of a batch of `n` send, without the frames that carry them; `None` where
+    /// that is not known.
+    fn bytes(&self, _n: usize) -> Option<[usize; 2]> {
+        None
+    }
     /// Sends: fills `out` with pairs of random messages.
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()>;
     /// Receives: `out[i]` becomes the sender's `out[i][choices[i]]`. `choices.len() == out.len()`.

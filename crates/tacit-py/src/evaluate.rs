@@ -39,7 +39,7 @@ pub(crate) enum Rows {
 }
 
 /// The inputs of every row; what is wrong with one names it and never shows it.
-fn inputs(
+pub(crate) fn inputs(
     rows: Rows,
     columns: Option<Vec<String>>,
     inputs: Inputs<'_>,
@@ -154,15 +154,38 @@ impl Terms {
 }
 
 /// What a program or a circuit's file leaves open.
-struct LeftOpen {
+pub(crate) struct LeftOpen {
     entry: Option<String>,
     garbler_inputs: Option<usize>,
     constants: BTreeMap<String, String>,
     bits: Bits,
 }
 
+impl LeftOpen {
+    pub(crate) fn new(
+        py: Python<'_>,
+        entry: Option<String>,
+        garbler_inputs: Option<usize>,
+        constants: BTreeMap<String, String>,
+        bits: &str,
+    ) -> PyResult<Self> {
+        let bits = match bits {
+            "usual" => Bits::Usual,
+            "reversed" => Bits::Reversed,
+            _ => return Err(fault::usage(py, "bits is \"usual\" or \"reversed\"")),
+        };
+        Ok(LeftOpen { entry, garbler_inputs, constants, bits })
+    }
+}
+
+/// Whether nothing was said of what is left open.
+pub(crate) fn usual(open: &LeftOpen) -> bool {
+    let LeftOpen { entry, garbler_inputs, constants, bits } = open;
+    entry.is_none() && garbler_inputs.is_none() && constants.is_empty() && *bits == Bits::Usual
+}
+
 /// What a function is before it is evaluated.
-enum Found {
+pub(crate) enum Found {
     Program(Box<Program>),
     Held(Arc<Function>),
     Long(LongFunction),
@@ -170,7 +193,7 @@ enum Found {
 
 impl Source {
     /// The function, with what is said of a program and of a circuit's file.
-    fn find(self, open: LeftOpen) -> Result<Found, tacit::Error> {
+    pub(crate) fn find(self, open: LeftOpen) -> Result<Found, tacit::Error> {
         let LeftOpen { entry, garbler_inputs, constants, bits } = open;
         let file = FileOptions { garbler_inputs, bits };
         let fault = |what: String| Err(tacit::Error::Usage(what));
@@ -295,12 +318,8 @@ pub(crate) fn evaluate<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let terms = Terms::new(py, role, output_to, protocol)?;
     let raised = |error| fault::raise(py, &error);
-    let bits = match bits {
-        "usual" => Bits::Usual,
-        "reversed" => Bits::Reversed,
-        _ => return Err(fault::usage(py, "bits is \"usual\" or \"reversed\"")),
-    };
-    let found = function.find(LeftOpen { entry, garbler_inputs, constants, bits }).map_err(raised)?;
+    let open = LeftOpen::new(py, entry, garbler_inputs, constants, bits)?;
+    let found = function.find(open).map_err(raised)?;
     let rows = inputs(rows, columns, found.takes(terms.role)).map_err(raised)?;
     let (evaluated, stats) = found.evaluate(py, peer, terms, rows, progress)?;
     let dict = fault::passed(py, &stats, None)?;

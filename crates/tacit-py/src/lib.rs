@@ -8,6 +8,7 @@ mod fault;
 mod function;
 mod intersect;
 mod key;
+mod nisc;
 mod peer;
 mod request;
 mod reveal;
@@ -42,5 +43,13 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(transfer::ot, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::vole, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::triples, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_keygen, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_answer, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_ask, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_reply, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_open, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_eval_ask, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_eval_reply, module)?)?;
+    module.add_function(wrap_pyfunction!(nisc::nisc_eval_open, module)?)?;
     Ok(())
 }

@@ -68,16 +68,29 @@ impl Kept {
     /// The receiver's messages: blocks, bytes `[n, width]`, or a list of `bytes` or `str`.
     fn messages<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let Some(layout) = self.layout else { return blocks(py, self.first) };
-        if layout.form == Form::Bytes {
-            let rows = self.choices.len();
-            return Ok(PyArray1::from_slice(py, &self.rows).reshape([rows, layout.width])?.into_any());
-        }
-        let rows = self.rows.chunks(layout.width).map(|row| layout.message(row));
-        Ok(match layout.form {
-            Form::Text => PyList::new(py, rows.map(String::from_utf8_lossy).collect::<Vec<_>>())?.into_any(),
-            _ => PyList::new(py, rows.map(|row| PyBytes::new(py, row)).collect::<Vec<_>>())?.into_any(),
-        })
+        messages(py, layout, &self.rows, self.choices.len())
     }
+}
+
+/// `count` messages as they travel: blocks `[n, 2]`, bytes `[n, width]`, or a list of `bytes` or `str`.
+pub(crate) fn messages<'py>(
+    py: Python<'py>,
+    layout: Layout,
+    rows: &[u8],
+    count: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let each = rows.chunks(layout.width).map(|row| layout.message(row));
+    Ok(match layout.form {
+        Form::Blocks => {
+            let number = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+            return blocks(py, rows.as_chunks::<8>().0.iter().map(number).collect());
+        }
+        Form::Bytes => PyArray1::from_slice(py, rows).reshape([count, layout.width])?.into_any(),
+        Form::Text => PyList::new(py, each.map(String::from_utf8_lossy).collect::<Vec<_>>())?.into_any(),
+        Form::Strings => {
+            PyList::new(py, each.map(|row| PyBytes::new(py, row)).collect::<Vec<_>>())?.into_any()
+        }
+    })
 }
 
 /// An array of blocks, `[n, 2]`, that takes the vector over.
@@ -88,7 +101,12 @@ fn blocks<'py>(py: Python<'py>, words: Vec<u64>) -> PyResult<Bound<'py, PyAny>> 
 
 /// Messages of the sender's own: how they lie, and both of each pair as bytes one after the other, or a list of
 /// both of each pair in turn.
-fn own_messages(py: Python<'_>, form: &str, width: usize, data: &Bound<'_, PyAny>) -> PyResult<Messages> {
+pub(crate) fn own_messages(
+    py: Python<'_>,
+    form: &str,
+    width: usize,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<Messages> {
     let pairs = |strings: Vec<Zeroizing<Vec<u8>>>| {
         let mut pairs = Vec::with_capacity(strings.len() / 2);
         let mut strings = strings.into_iter();

@@ -29,6 +29,20 @@ pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt 
     Ok(base)
 }
 
+/// As [`base_ot`], where `post_quantum` asks for what stands against a quantum computer: [`tacit_ot::base::roted`]
+/// unless a name is given, which is refused if it falls.
+pub fn base_ot_among(
+    name: Option<&str>,
+    post_quantum: bool,
+    security: Security,
+) -> Result<Box<dyn BaseOt + Send + Sync>> {
+    let base = base_ot(name.or(post_quantum.then_some(tacit_ot::base::roted::NAME)), security)?;
+    if post_quantum {
+        catalogue::require_post_quantum(base.name())?;
+    }
+    Ok(base)
+}
+
 /// Refuses a base OT that protects less than `security`.
 pub fn protects(base: &dyn BaseOt, security: Security) -> Result<()> {
     if security == Security::Malicious && base.security() == Security::SemiHonest {

@@ -238,10 +238,7 @@ impl Session {
 
     /// The base OT asked for, checked against the security.
     pub fn base(&self) -> Result<Box<dyn BaseOt + Send + Sync>> {
-        let fallback = self.post_quantum.then_some(tacit_ot::base::roted::NAME);
-        let base = crate::ot::base_ot(self.base_ot.as_deref().or(fallback), self.security)?;
-        self.allow(base.name())?;
-        Ok(base)
+        crate::ot::base_ot_among(self.base_ot.as_deref(), self.post_quantum, self.security)
     }
 
     /// Intersects our `elements` (byte strings, each once) with the peer's.

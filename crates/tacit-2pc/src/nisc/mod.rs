@@ -5,7 +5,8 @@
 //! (1), oblivious transfer of strings, by a garbled circuit: Yao's, with half-gates (2014/756), of which the
 //! receiver gets the labels of its input. (2) The AND of two strings of bits is one transfer of a bit for each
 //! position, of 0 or of the sender's bit; (3) the inner product over GF(2) is the same under masks whose sum is
-//! zero. The transfers are those of [`tacit_ot::silent::nisc`], whose keys, answers and replies these messages hold.
+//! zero. Reverse VOLE is the product of a vector of the receiver's and a number of the sender's ([`VoleField`]). The
+//! transfers are those of [`tacit_ot::silent::nisc`], whose keys, answers and replies these messages hold.
 //!
 //! | paper | here |
 //! | --- | --- |
@@ -19,22 +20,25 @@
 //!   What it garbles nobody checks. It can make the receiver compute any other function of its input; one that fails
 //!   for some inputs tells the sender of them if it sees the failure. So the result is one to trust only from a
 //!   sender that keeps to the protocol: for the sender's side, semi-honest. Of an AND and of an inner product it
-//!   can flip bits of the result, and guess at the key as in any transfer: no reply of theirs fails for some inputs.
+//!   can flip bits of the result, in reverse VOLE have another Δ for each bit of u, and guess at the key as in any
+//!   transfer: no reply of theirs fails for some inputs.
 //! - **A failed check spends the question**, as in the transfers: an answer that fails, and a garbled circuit whose
 //!   outputs are none of the sender's labels. [`QuestionFile`] wipes its file before it says so.
 //! - **Whose a message is**: sender and receiver are bound as in the transfers; function and number of rows are in
 //!   the context of all hashes, and by name in each message.
 //! - **Bytes**: the question is a public key and a bit for each bit of the receiver's input. A reply is an answer,
 //!   and for each row 32 an AND gate, 16 a bit of the sender's input, 32 a bit of the receiver's and 32 an output
-//!   bit; of an AND or inner product 2 bits a position.
+//!   bit; of an AND or inner product 2 bits a position; of reverse VOLE 32 a bit of u, 16 modulo 2^61 − 1.
 
 mod file;
 mod garbled;
 mod messages;
+mod vole;
 
 #[cfg(feature = "fuzzing")]
 pub use file::evaluate_once;
 pub use file::{QuestionFile, is_secret};
+pub use vole::VoleField;
 
 use crate::parties::slots_of;
 use crate::semi_honest::flatten_for;
@@ -61,6 +65,9 @@ pub enum Function<'a> {
     And(u32),
     /// The inner product of two such strings over GF(2): whether they share an odd number of ones.
     InnerProduct(u32),
+    /// Reverse VOLE: of each row the sender gives Δ and v, the receiver u and gets v + u·Δ. Over a vector an honest
+    /// sender gives the same Δ in all rows.
+    ReverseVole(VoleField),
 }
 
 /// A function of so many rows, each with an input of either side.
@@ -108,6 +115,7 @@ impl<'a> Exchange<'a> {
                 slots_of(circuit.circuit().shape(), circuit.owners(), Owner::Evaluator).len()
             }
             Function::And(bits) | Function::InnerProduct(bits) => bits as usize,
+            Function::ReverseVole(field) => field.input_bits() as usize,
         }
     }
 
@@ -125,6 +133,7 @@ impl<'a> Exchange<'a> {
         match self.function {
             Function::Circuit(_) => Width::Bytes(16),
             Function::And(_) | Function::InnerProduct(_) => Width::Bit,
+            Function::ReverseVole(field) => Width::Bytes(field.message_bytes() as u32),
         }
     }
 
@@ -132,7 +141,7 @@ impl<'a> Exchange<'a> {
     fn attached(&self) -> Option<usize> {
         match self.function {
             Function::Circuit(circuit) => garbled::bytes(circuit, self.rows),
-            Function::And(_) | Function::InnerProduct(_) => Some(0),
+            Function::And(_) | Function::InnerProduct(_) | Function::ReverseVole(_) => Some(0),
         }
     }
 
@@ -165,6 +174,10 @@ impl<'a> Exchange<'a> {
                 transcript.append("kind", b"inner product");
                 transcript.append_u64("bits", bits.into());
             }
+            Function::ReverseVole(field) => {
+                transcript.append("kind", b"reverse vole");
+                transcript.append("field", field.name().as_bytes());
+            }
         }
         let mut name = [0; 32];
         transcript.challenge_bytes("name", &mut name);
@@ -186,12 +199,11 @@ impl<'a> Exchange<'a> {
                 let shape = circuit.circuit().shape();
                 flatten_for(PROTOCOL, shape, circuit.owners(), owner, rows).map(Zeroizing::new)
             }
-            Function::And(bits) | Function::InnerProduct(bits) => {
-                if rows.iter().any(|row| row.len() != 1 || row[0].len() != bits as usize) {
-                    return usage("a row has other inputs than the function takes from this party");
-                }
-                Ok(Zeroizing::new(BitVec::concat(&rows.iter().flatten().cloned().collect::<Vec<_>>())))
-            }
+            Function::And(bits) | Function::InnerProduct(bits) => concat(rows, &[bits]),
+            Function::ReverseVole(field) => match owner {
+                Owner::Garbler => concat(rows, &[field.element_bits(); 2]),
+                Owner::Evaluator => concat(rows, &[field.input_bits()]),
+            },
         }
     }
 
@@ -250,6 +262,8 @@ impl<'a> Exchange<'a> {
             }
             // proof: nisc 8.4
             Function::InnerProduct(bits) => (self.masked(bits as usize, &mine, prg), Vec::new()),
+            // proof: nisc 8.5
+            Function::ReverseVole(field) => (field.messages(self.rows, &mine, prg), Vec::new()),
         };
         change(&mut messages, &mut attached);
         let [zero, one] = &messages;
@@ -287,8 +301,19 @@ impl<'a> Exchange<'a> {
                     |row: BitVec| vec![BitVec::from_bools(&[row.iter().fold(false, |sum, bit| sum ^ bit)])];
                 Ok(all.split(vec![bits as usize; self.rows]).into_iter().map(sum).collect())
             }
+            Function::ReverseVole(field) => Ok(field.outputs(messages)),
         }
     }
+}
+
+/// Rows of inputs that have these widths, one after the other.
+fn concat(rows: &Rows, widths: &[u32]) -> Result<Zeroizing<BitVec>> {
+    let fits =
+        |row: &Vec<BitVec>| row.iter().map(|bits| bits.len()).eq(widths.iter().map(|&bits| bits as usize));
+    if !rows.iter().all(fits) {
+        return usage("a row has other inputs than the function takes from this party");
+    }
+    Ok(Zeroizing::new(BitVec::concat(&rows.iter().flatten().cloned().collect::<Vec<_>>())))
 }
 
 #[cfg(test)]

@@ -356,3 +356,100 @@ fn hostile_lengths_are_refused_first() {
 }
 
 const BEGIN_OF_ROWS: usize = tacit_ot::silent::nisc::BEGIN + 32;
+
+/// The number of a row's one output.
+fn number(bits: &BitVec) -> u128 {
+    bits.iter().enumerate().fold(0, |sum, (i, bit)| sum | u128::from(bit) << i)
+}
+
+fn bits(number: u128, width: u32) -> BitVec {
+    BitVec::from_bools(&(0..width).map(|i| number >> i & 1 == 1).collect::<Vec<_>>())
+}
+
+/// a·b, by shifts of the polynomials and by additions modulo p: apart from the library's arithmetic.
+fn times(field: VoleField, a: u128, b: u128) -> u128 {
+    (0..128).rev().fold(0, |sum, i| {
+        let doubled = plus(field, sum, sum, true);
+        if b >> i & 1 == 1 { plus(field, doubled, a, false) } else { doubled }
+    })
+}
+
+/// a + b, or twice a.
+fn plus(field: VoleField, a: u128, b: u128, twice: bool) -> u128 {
+    let modulo = |p: u128| {
+        let (a, b) = (a % p, b % p);
+        if a >= p - b { a - (p - b) } else { a + b }
+    };
+    match field {
+        VoleField::P61 => modulo((1 << 61) - 1),
+        VoleField::P128 => modulo(u128::MAX - 158),
+        _ if twice => a << 1 ^ if a >> 127 == 1 { 0x87 } else { 0 },
+        _ => a ^ b,
+    }
+}
+
+#[test]
+fn reverse_vole_of_every_field_is_v_plus_u_times_delta() {
+    let prg = &mut prg(35);
+    let gf256 = tacit_ot::vole::subfield::Subfield::new(8).unwrap();
+    assert_eq!(gf256.embed(1), Block::ONE);
+    for field in ["gf2", "gf4", "gf16", "gf256", "gf128", "p61", "p128"].map(|n| VoleField::named(n).unwrap())
+    {
+        let (of_u, wide) = (field.input_bits(), field.element_bits());
+        let edges = [0, 1, u128::MAX >> (128 - of_u), u128::MAX >> (128 - of_u) << (of_u - 1)];
+        let us: Vec<u128> = (edges.into_iter())
+            .chain((0..5).map(|_| number(&BitVec::random(of_u as usize, prg))))
+            .map(|u| u & (u128::MAX >> (128 - of_u)))
+            .collect();
+        let function = Function::ReverseVole(field);
+        let exchange = Exchange::new(function, us.len()).unwrap();
+        let mine: Vec<Vec<BitVec>> = us.iter().map(|u| vec![bits(*u, of_u)]).collect();
+        let receiver = Receiver::new(&exchange, &mine, None, prg);
+        for delta in [0, 1, u128::MAX >> (128 - wide), number(&BitVec::random(wide as usize, prg))] {
+            let vs: Vec<u128> = us.iter().map(|_| number(&BitVec::random(wide as usize, prg))).collect();
+            let theirs: Vec<Vec<BitVec>> =
+                vs.iter().map(|v| vec![bits(delta, wide), bits(*v, wide)]).collect();
+            let reply = exchange.reply(&receiver.question, &NOBODY, &theirs, prg).unwrap();
+            assert_eq!([receiver.question.len() as u64, reply.len() as u64], exchange.message_bytes());
+            let outputs = receiver.open(function, &reply).unwrap();
+            for ((u, v), w) in us.iter().zip(&vs).zip(outputs) {
+                let u = match field {
+                    VoleField::Subfield(degree) => {
+                        let field = tacit_ot::vole::subfield::Subfield::new(degree.into()).unwrap();
+                        field.embed(*u as u8).to_u128()
+                    }
+                    _ => *u,
+                };
+                assert_eq!(number(&w[0]), plus(field, *v, times(field, delta, u), false), "{field:?}");
+            }
+        }
+        // Other inputs than the function takes, and another field.
+        assert!(exchange.reply(&receiver.question, &NOBODY, &mine, prg).is_err());
+        let other = if field == VoleField::P61 { VoleField::P128 } else { VoleField::P61 };
+        let other = Exchange::new(Function::ReverseVole(other), us.len()).unwrap();
+        let theirs = vec![vec![BitVec::zeros(128); 2]; us.len()];
+        assert!(other.reply(&receiver.question, &NOBODY, &theirs, prg).is_err());
+    }
+}
+
+/// A sender with another Δ for each bit of u gets an affine function of the bits computed, and no reply fails.
+///
+/// proof: nisc 8.5
+#[test]
+fn a_sender_with_several_deltas_learns_of_no_refusal() {
+    let prg = &mut prg(36);
+    let function = Function::ReverseVole(VoleField::P61);
+    let exchange = Exchange::new(function, 1).unwrap();
+    for _ in 0..8 {
+        let u = BitVec::random(61, prg);
+        let receiver = Receiver::new(&exchange, &[vec![u.clone()]], None, prg);
+        let theirs = [vec![BitVec::zeros(61), BitVec::zeros(61)]];
+        let reply = exchange.reply_with(&receiver.question, &NOBODY, &theirs, prg, |planes, _| {
+            // Of bit 3 a message beyond the field, of bit 5 one that the others do not make up for.
+            planes[1][24..32].fill(0xff);
+            planes[1][40] ^= 1;
+        });
+        assert_eq!(receiver.open(function, &reply.unwrap()).unwrap()[0][0].len(), 61);
+        receiver.open(function, &exchange.reply(&receiver.question, &NOBODY, &theirs, prg).unwrap()).unwrap();
+    }
+}

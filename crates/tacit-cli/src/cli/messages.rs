@@ -55,7 +55,7 @@ fn made_public(path: &Path) -> Result<Output> {
 /// another file, and `public` ones can be read by all.
 pub(crate) fn write_all(secrets: &[(&Path, &[u8])], public: &[(&Path, &[u8])]) -> Result<()> {
     let mut outs = Vec::new();
-    let secrets = secrets.iter().map(|file| (Output::create_secret(file.0), file));
+    let secrets = secrets.iter().map(|file| (Output::create_key(file.0), file));
     for (out, (path, bytes)) in secrets.chain(public.iter().map(|file| (made_public(file.0), file))) {
         let mut out = out?;
         out.reserve(bytes.len() as u64)?;

@@ -5,6 +5,7 @@ use crate::cli::{Context, verbose, waiting};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::net::{Limits, LinkModel, Observer, PublicKey, PublicKeys};
+use tacit::ot::BaseOt;
 use tacit::{Error, Result, Session};
 pub(crate) use tacit_console::options::Security;
 
@@ -133,6 +134,15 @@ impl PeerArgs {
     /// Refuses the protocol called `name` if the session is to be post-quantum and the protocol is not.
     pub(crate) fn allow(&self, name: &str) -> Result<()> {
         if self.post_quantum { tacit::catalogue::require_post_quantum(name) } else { Ok(()) }
+    }
+
+    /// The base OT called `name`, or the one that the options ask for.
+    pub(crate) fn base(
+        &self,
+        name: Option<&str>,
+        security: Security,
+    ) -> Result<Box<dyn BaseOt + Send + Sync>> {
+        tacit::ot::base_ot_among(name, self.post_quantum, security.into())
     }
 
     /// The session that the options describe; warns when it is not protected.

@@ -1,9 +1,56 @@
 //! `--dry-run`: the table of candidates.
 
 use crate::cli::Context;
+use crate::cli::peer::PeerArgs;
 use serde_json::json;
-use tacit::plan::{Candidate, Link};
+use tacit::ot::BaseOt;
+use tacit::plan::{Candidate, EvalCandidate, Link, Machine};
 use tacit::{Result, security_name};
+
+/// What depends on the base OT that a run would use.
+pub(crate) trait FromBase: Sized {
+    /// Its cost from `base`.
+    fn from(self, base: &dyn BaseOt, link: &Link, machine: &Machine) -> Self;
+    /// The protocol.
+    fn protocol(&self) -> &'static str;
+}
+
+impl FromBase for Candidate {
+    fn from(self, base: &dyn BaseOt, link: &Link, machine: &Machine) -> Self {
+        self.with_base(base, link, machine)
+    }
+
+    fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+}
+
+impl FromBase for EvalCandidate {
+    fn from(self, base: &dyn BaseOt, link: &Link, machine: &Machine) -> Self {
+        self.with_base(base, link, machine)
+    }
+
+    fn protocol(&self) -> &'static str {
+        self.candidate.protocol
+    }
+}
+
+/// The candidates that `peer`'s options allow, as they cost from `base`. An error where none is left.
+pub(crate) fn from_base<C: FromBase>(
+    candidates: Vec<C>,
+    peer: &PeerArgs,
+    base: &dyn BaseOt,
+    link: &Link,
+    machine: &Machine,
+) -> Result<Vec<C>> {
+    let refused = candidates.iter().find_map(|one| peer.allow(one.protocol()).err());
+    let allowed = candidates.into_iter().filter(|one| peer.allow(one.protocol()).is_ok());
+    let left: Vec<C> = allowed.map(|one| one.from(base, link, machine)).collect();
+    match refused {
+        Some(refused) if left.is_empty() => Err(refused),
+        _ => Ok(left),
+    }
+}
 
 /// Prints the candidates, the fastest first; `named` is the one that the user insists on.
 pub(crate) fn show(

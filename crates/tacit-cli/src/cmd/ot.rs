@@ -4,6 +4,7 @@ use crate::cli::Context;
 use crate::cli::output::destination;
 use crate::cli::own::{self, Taken};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::plan;
 use crate::cli::share::{Share, archive};
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
@@ -155,8 +156,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let (kind, security) = (tacit::job::vole::Kind::OneOf(p), args.security);
         let job = tacit::job::vole::Job { role: vole::side(role), kind, count, security: security.into() };
         let (base_ot, out) = (args.base_ot.as_deref(), args.out.as_deref());
-        let run = vole::Run { job, name: "ot", peer: &args.peer, base_ot, out };
-        return if args.dry_run { run.foresee(context) } else { run.make(security, context) };
+        let run = vole::Run { job, name: "ot", peer: &args.peer, base_ot, security, out };
+        return if args.dry_run { run.foresee(context) } else { run.make(context) };
     }
     // A name that does not serve is refused before anything else.
     let named = ot::protocol(&args.protocol, args.security.into())?;
@@ -348,7 +349,10 @@ fn dry_run(args: &Args, count: u64, own: &Own, choice: Choice<'_>, context: &Con
         Own::Messages(messages) => messages.layout(),
         _ => Layout::BLOCKS,
     };
-    let candidates = job::estimate_own(&request, layout, &link, &Machine::measure())?;
+    let base = args.peer.base(args.base_ot.as_deref(), args.security)?;
+    let machine = Machine::measure();
+    let candidates = job::estimate_own(&request, layout, &link, &machine)?;
+    let candidates = plan::from_base(candidates, &args.peer, &*base, &link, &machine)?;
     let learns = job::will_learn(args.kind.into(), args.security.into());
-    crate::cli::plan::show(context, "ot", count, &link, &candidates, choice.protocol, &learns)
+    plan::show(context, "ot", count, &link, &candidates, choice.protocol, &learns)
 }

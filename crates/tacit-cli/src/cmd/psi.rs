@@ -416,7 +416,10 @@ fn published(args: Args, context: &Context) -> Result<()> {
 fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     let keys = read(args, job, context)?.count();
     let link = args.peer.link().into();
-    let candidates = job.estimate(keys, &link, &tacit::plan::Machine::measure())?;
+    let base = args.peer.base(args.base_ot.as_deref(), args.security)?;
+    let machine = tacit::plan::Machine::measure();
+    let candidates = job.estimate(keys, &link, &machine)?;
+    let candidates = crate::cli::plan::from_base(candidates, &args.peer, &*base, &link, &machine)?;
     let announced = args.max_peer_rows.map_or(keys, |most| most.min(keys));
     let learns = job.will_learn(keys, announced)?;
     crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &learns)?;

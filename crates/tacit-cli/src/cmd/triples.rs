@@ -163,7 +163,9 @@ fn dry_run(args: &Args, kind: Kind, context: &Context) -> Result<()> {
     if let Some(name) = named {
         tacit::ot::protocol(name, security)?;
     }
+    let base = args.peer.base(args.base_ot.as_deref(), args.security)?;
     let all = triples::estimate(kind, args.count, security, threads, None, &link, &machine)?;
+    let all = plan::from_base(all, &args.peer, &*base, &link, &machine)?;
     plan::show(context, "triples", args.count, &link, &all, named, &triples::will_learn(security))
 }
 

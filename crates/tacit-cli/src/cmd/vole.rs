@@ -73,9 +73,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         name: "vole",
         peer: &args.peer,
         base_ot: args.base_ot.as_deref(),
+        security: args.security,
         out: args.out.as_deref(),
     };
-    if args.dry_run { run.foresee(context) } else { run.make(args.security, context) }
+    if args.dry_run { run.foresee(context) } else { run.make(context) }
 }
 
 pub(super) fn side(role: Role) -> Side {
@@ -91,6 +92,7 @@ pub(super) struct Run<'a> {
     pub(super) name: &'static str,
     pub(super) peer: &'a PeerArgs,
     pub(super) base_ot: Option<&'a str>,
+    pub(super) security: Security,
     pub(super) out: Option<&'a Path>,
 }
 
@@ -98,11 +100,12 @@ impl Run<'_> {
     /// Prints what it would cost.
     pub(super) fn foresee(&self, context: &Context) -> Result<()> {
         let link = self.peer.link().into();
-        let all = self.job.estimate(&link, &Machine::measure())?;
+        let (base, machine) = (self.peer.base(self.base_ot, self.security)?, Machine::measure());
+        let all = plan::from_base(self.job.estimate(&link, &machine)?, self.peer, &*base, &link, &machine)?;
         plan::show(context, self.name, self.job.count, &link, &all, None, &self.job.will_learn())
     }
 
-    pub(super) fn make(&self, security: Security, context: &Context) -> Result<()> {
+    pub(super) fn make(&self, context: &Context) -> Result<()> {
         let Run { job, .. } = self;
         job.check()?;
         let one = match job.kind {
@@ -111,7 +114,7 @@ impl Run<'_> {
         };
         let what = format!("making {}", counted(job.count, one));
         crate::cmd::check_memory(&what, job.memory(), "make them in several runs")?;
-        let mut session = self.peer.session(security, context)?;
+        let mut session = self.peer.session(self.security, context)?;
         if let Some(name) = self.base_ot {
             session = session.base_ot(name);
         }

@@ -88,6 +88,29 @@ fn rows_of_a_table_are_evaluated_row_by_row() {
     assert!(!bench.exists("reply"));
 }
 
+/// A row is an element: w = v + u·delta over the field.
+#[test]
+fn reverse_vole_multiplies_a_vector_by_the_senders_number() {
+    let p61 = (1u64 << 61) - 1;
+    let bench = Bench::new();
+    bench.write("u.csv", format!("u\n5\n70000000000\n{p61}\n"));
+    bench.write("v.csv", format!("delta,v\n3,100\n3,200\n3,{}\n", p61 - 1));
+    ask(&bench, "reverse-vole-p61", "u.csv", &["--batch"]).success();
+    reply(&bench, "reverse-vole-p61", "v.csv", &["--batch"]).success();
+    let got = open(&bench, "reverse-vole-p61", &["--format", "decimal"]);
+    assert_eq!(got.success().trim(), format!("115\n210000000200\n{}", p61 - 1));
+    reply(&bench, "reverse-vole-p128", "v.csv", &["--batch"])
+        .fails_with(4, &["question", "another function"]);
+    // X·X^127, of X^128 = X^7 + X^2 + X + 1, and 1 + the same.
+    ask(&bench, "reverse-vole-gf128", "2", &[]).success();
+    reply(&bench, "reverse-vole-gf128", "0x80000000000000000000000000000000,1", &[]).success();
+    assert_eq!(open(&bench, "reverse-vole-gf128", &[]).success().trim(), "0x86");
+    ask(&bench, "reverse-vole-gf2", "1", &[]).success();
+    reply(&bench, "reverse-vole-gf2", "6,3", &[]).success();
+    assert_eq!(open(&bench, "reverse-vole-gf2", &["--format", "decimal"]).success().trim(), "5");
+    ask(&bench, "reverse-vole-gf8", "1", &[]).fails_with(2, &["reverse-vole-FIELD"]);
+}
+
 /// One question, several senders, signed on both sides: a reply is its signer's alone, and for the asker alone.
 #[test]
 fn each_sender_answers_in_its_own_name() {

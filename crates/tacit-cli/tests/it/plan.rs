@@ -141,3 +141,94 @@ fn a_plan_for_clusters_says_time_traffic_and_price() {
     let text = bench.run(&words[1..]);
     assert!(text.success().contains("core-hours a side") && text.success().contains("GB"));
 }
+
+/// The bytes that a dry run says are those of the base OT that was asked for.
+#[test]
+fn a_dry_run_is_of_the_base_ot_that_was_asked_for() {
+    let bench = Bench::new();
+    let semi = ["--security", "semi-honest"];
+    let jobs: [(&[&str], bool); 5] = [
+        (&["ot", "--count", "1000", "--protocol", "iknp"], true),
+        (&["ot", "--count", "1000", "--of", "16"], true),
+        (&["vole", "--count", "1000"], true),
+        (&["triples", "--kind", "bits", "--count", "1000", "--protocol", "iknp"], false),
+        (&["eval", "add8"], true),
+    ];
+    let mut said = Vec::new();
+    for (words, has_role) in jobs {
+        let job = words[0];
+        for base in ["mrr21", "mr19", "csw20", "co15", "roted", "--post-quantum"] {
+            let post_quantum = base == "--post-quantum";
+            let asked: &[&str] = if post_quantum { &["--post-quantum"] } else { &["--base-ot", base] };
+            if job == "eval" && !["mrr21", "--post-quantum"].contains(&base) {
+                continue;
+            }
+            // What is built on KOS takes no base OT that is only semi-honest.
+            if base == "co15" && !words.contains(&"iknp") {
+                continue;
+            }
+            // A function takes no name of a base OT.
+            let asked = if job == "eval" && !post_quantum { &[][..] } else { asked };
+            let words = [&["--json"], words, &semi, asked].concat();
+            let role = |name| if has_role { vec!["--role", name] } else { Vec::new() };
+            let roles = if job == "eval" { ["garbler", "evaluator"] } else { ["sender", "receiver"] };
+            let plan = bench.run(&[&words[..], &role(roles[0]), &["--dry-run"]].concat());
+            let plan = results(plan.success());
+            let told = match job {
+                "eval" => ["garbler_bytes", "evaluator_bytes"].map(|name| plan[0][name].as_u64().unwrap()),
+                _ => [plan.iter().find(|c| c["picked"] == true).unwrap()["bytes"].as_u64().unwrap(), 0],
+            };
+            let address = format!("127.0.0.1:{}", free_port());
+            let input = if job == "eval" { &["--input", "1"][..] } else { &[] };
+            let side = |how, name| {
+                [&words[..], &role(name), input, &[how, &address, "--insecure-plaintext"]].concat()
+            };
+            let (a, b) = bench.run_both(&side("--listen", roles[0]), &side("--connect", roles[1]));
+            b.success();
+            let ran = &results(a.success())[0];
+            let passed = ["bytes_sent", "bytes_received"].map(|name| ran[name].as_u64().unwrap());
+            let (told, passed) =
+                if job == "eval" { (told, passed) } else { (told, [passed.iter().sum(), 0]) };
+            for (told, passed) in told.into_iter().zip(passed) {
+                // A session's first messages, some 550 bytes, are no part of a protocol.
+                let off = told.abs_diff(passed);
+                assert!(off < 1024 + passed / 100, "{words:?}: told {told}, passed {passed}");
+            }
+            said.push((job, base, told[0]));
+        }
+        let refused = |more: &[&str], named: &[&str]| {
+            let role = if has_role { &["--role", "sender"][..] } else { &[] };
+            bench.run(&[words, role, more, &["--dry-run"]].concat()).fails_with(2, named);
+        };
+        if job != "eval" {
+            refused(&["--base-ot", "none-such", "--security", "semi-honest"], &["none-such", "roted"]);
+            refused(
+                &["--base-ot", "mr19", "--post-quantum", "--security", "semi-honest"],
+                &["mr19", "roted"],
+            );
+        }
+    }
+    let of = |base| said.iter().find(|(job, name, _)| (*job, *name) == ("ot", base)).unwrap().2;
+    assert_eq!(of("roted"), of("--post-quantum"));
+    assert!(of("roted") > 10 * of("mrr21") && of("csw20") < of("mr19") && of("mr19") < of("mrr21"));
+
+    bench.write("keys.csv", "id\na\nb\nb\n");
+    let psi = |more: &[&str]| {
+        bench.run(&[&["--json", "psi", "--input", "keys.csv", "--key", "id", "--dry-run"], more].concat())
+    };
+    let bytes = |more: &[&str]| results(psi(more).success())[0]["bytes"].as_u64().unwrap();
+    assert!(bytes(&["--post-quantum"]) > bytes(&[]) + 300_000);
+    psi(&["--base-ot", "none-such"]).fails_with(2, &["none-such"]);
+    psi(&["--base-ot", "none-such", "--memory", "1GiB"]).fails_with(2, &["none-such"]);
+    // Of what evaluates against a malicious peer one falls to a quantum computer.
+    let eval = ["--json", "eval", "add32", "--dry-run", "--post-quantum"];
+    let ways = results(bench.run(&eval).success());
+    let names: Vec<&str> = ways[0]["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|way| way["protocol"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["authenticated"]);
+    bench.run(&[&eval[..], &["--protocol", "wmk17"]].concat()).fails_with(2, &["wmk17", "authenticated"]);
+}

@@ -88,6 +88,10 @@ impl BaseOt for Co15 {
         Functionality::Standalone
     }
 
+    fn bytes(&self, n: usize) -> Option<[usize; 2]> {
+        Some([POINT_BYTES, n * POINT_BYTES])
+    }
+
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
         let run = Run::sending(NAME, channel, out.len());
         let (sender, message) = Sender::start(&run, prg);

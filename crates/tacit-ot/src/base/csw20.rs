@@ -206,6 +206,10 @@ impl BaseOt for Csw20 {
         Extraction::Early
     }
 
+    fn bytes(&self, n: usize) -> Option<[usize; 2]> {
+        Some([second_bytes(n), first_bytes(n) + DIGEST_BYTES])
+    }
+
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
         let run = Run::sending(NAME, channel, out.len());
         let mut first = vec![0u8; first_bytes(out.len())];

@@ -65,6 +65,10 @@ impl<P: OneRound> BaseOt for P {
         P::EXTRACTION
     }
 
+    fn bytes(&self, n: usize) -> Option<[usize; 2]> {
+        Some([P::SENDER_BYTES, n * P::RECEIVER_BYTES])
+    }
+
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
         out.copy_from_slice(&self.begin_send(channel, prg, out.len())?(channel)?);
         Ok(())

@@ -13,7 +13,7 @@ use super::Run;
 use crate::{BaseOt, Error, Extraction, Functionality, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::ring::XofBlocks;
 use tacit_crypto::{BitVec, Block, Prg};
-use tacit_net::Channel;
+use tacit_net::{Channel, Party, SessionId};
 use tacit_roted::roted::{self, Choices, Mode};
 #[doc(hidden)]
 pub use tacit_roted::set;
@@ -181,6 +181,19 @@ impl BaseOt for Roted {
 
     fn extraction(&self) -> Extraction {
         Extraction::Late
+    }
+
+    fn bytes(&self, n: usize) -> Option<[usize; 2]> {
+        let run = Run::new(NAME, SessionId([0; 32]), Party::First, 0, n);
+        let mode = Mode::Chosen;
+        Some(with_set!(self.set, set => {
+            let instance = instance(set, &run, label(mode), 0, Role::Sender);
+            let sizes = (0..n).step_by(BATCH).map(|from| (n - from).min(BATCH)).map(|size| {
+                let receiver = roted::first_len(&instance, size) + roted::third_len(size);
+                [roted::second_len(&instance, mode, size), receiver]
+            });
+            sizes.fold([0, 0], |sum, size| [sum[0] + size[0], sum[1] + size[1]])
+        }))
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {

@@ -93,6 +93,9 @@ pub struct Candidate {
     pub time: Duration,
     /// In both directions together.
     pub bytes: u64,
+    /// Batches of base OTs among all that; [`default`](tacit_ot::base::default) ones until
+    /// [`with_base`](Candidate::with_base).
+    pub base_batches: u64,
     /// Times that a party waits for the other.
     pub rounds: u64,
     /// What its security rests on.
@@ -114,13 +117,16 @@ impl Entry {
             security,
             time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
             bytes,
+            base_batches: u64::from(self.needs_base_ot),
             rounds,
             assumptions: self.assumption_names(),
         }
     }
 }
 
-/// Points of 127 base OTs on the slower side, both sides' shares in turn, and their bytes: a point, 80 bytes
-/// an OT, and the head of a frame each way.
+/// Base OTs of a batch that starts an extension.
+pub(super) const SETUP_OTS: usize = 127;
+/// Points of [`SETUP_OTS`] on the slower side, both sides' shares in turn, and their bytes: a point, 80 bytes
+/// an OT, and the head of a frame each way. By the default base OT.
 pub(crate) const SETUP_POINTS: f64 = 420.0;
-pub(crate) const SETUP_BYTES: f64 = 40.0 + 127.0 * 80.0;
+pub(crate) const SETUP_BYTES: f64 = 40.0 + SETUP_OTS as f64 * 80.0;

@@ -1,11 +1,13 @@
 //! Two-party computation: what a protocol is asked, and what it answers.
 
 use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
+use super::from_base::changed_bytes;
 use super::{ENTRIES, Entry, Runs};
 use crate::Security;
 use tacit_2pc::authenticated::buckets::Level;
 use tacit_2pc::wmk17::Copies;
 use tacit_2pc::{OutputTo, Owner, Prepared};
+use tacit_ot::BaseOt;
 
 /// What is to be evaluated, as far as its cost goes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,6 +73,22 @@ pub struct EvalCandidate {
     pub garbler_bytes: u64,
     /// What the evaluator sends.
     pub evaluator_bytes: u64,
+}
+
+impl EvalCandidate {
+    /// As [`Candidate::with_base`].
+    pub fn with_base(self, base: &dyn BaseOt, link: &Link, machine: &Machine) -> Self {
+        let batches = self.candidate.base_batches as f64;
+        // The garbler receives the base OTs.
+        let [evaluator, garbler] = changed_bytes(base).unwrap_or_default();
+        let changed = |bytes: u64, of: f64| (bytes as f64 + batches * of).max(0.0) as u64;
+        EvalCandidate {
+            garbler_bytes: changed(self.garbler_bytes, garbler),
+            evaluator_bytes: changed(self.evaluator_bytes, evaluator),
+            candidate: self.candidate.with_base(base, link, machine),
+            ..self
+        }
+    }
 }
 
 /// What evaluates circuits.
@@ -154,8 +172,9 @@ impl Cost {
         let level = Level::among(request.threads);
         let variant =
             self.copies.map_or_else(String::new, |copies| format!("{} copies", copies.at(level).name()));
+        let base_batches = request.threads.max(1) as u64;
         EvalCandidate {
-            candidate: Candidate { variant, ..candidate },
+            candidate: Candidate { variant, base_batches, ..candidate },
             copies: self.copies,
             garbler_bytes: garbler as u64,
             evaluator_bytes: evaluator as u64,

@@ -19,6 +19,7 @@ mod evaluation;
 mod extension;
 mod ferret;
 mod floor;
+mod from_base;
 mod functions;
 mod intersection;
 mod oprf;

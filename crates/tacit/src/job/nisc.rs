@@ -7,7 +7,7 @@
 use crate::ot::{Form, Layout, Messages};
 use crate::{Error, Result};
 use tacit_2pc::circuit::value::Field;
-use tacit_2pc::nisc::{Exchange, Function};
+use tacit_2pc::nisc::{Exchange, Function, VoleField};
 use tacit_2pc::semi_honest::ROWS_AT_ONCE;
 use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Block, Prg};
@@ -175,12 +175,14 @@ pub fn open_letters(asked: &Asked, reply: &[u8]) -> Result<Opened> {
     }
 }
 
-/// A function of two strings of bits that is transferred bit by bit, without a circuit.
+/// A function that is transferred bit by bit, without a circuit.
 pub struct Strings {
     /// What is computed.
     pub function: Function<'static>,
-    /// Either side's input.
-    pub input: [Field; 1],
+    /// The sender's input.
+    pub sender: Vec<Field>,
+    /// The receiver's input.
+    pub receiver: [Field; 1],
     /// The result.
     pub output: [Field; 1],
 }
@@ -190,8 +192,18 @@ impl Strings {
     pub const LARGEST: u32 = 1 << 20;
 
     /// The function called `and` or `inner-product`, with the number of bits behind the name (`and128`), 32 unless
-    /// it is given. `None` for another name or size.
+    /// it is given; or `reverse-vole-` and a [`VoleField`]. `None` for another name or size.
     pub fn find(name: &str) -> Option<Strings> {
+        if let Some(field) = name.strip_prefix("reverse-vole-") {
+            let field = VoleField::named(field)?;
+            let element = |name| Field::number(name, field.element_bits());
+            return Some(Strings {
+                function: Function::ReverseVole(field),
+                sender: vec![element("delta"), element("v")],
+                receiver: [Field::number("u", field.input_bits())],
+                output: [element("w")],
+            });
+        }
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let bits = match &name[stem.len()..] {
             "" => 32,
@@ -203,7 +215,8 @@ impl Strings {
             "inner-product" => (Function::InnerProduct(bits), field("inner product", 1)),
             _ => return None,
         };
-        Some(Strings { function, input: [field("bits", bits)], output: [output] })
+        let input = || field("bits", bits);
+        Some(Strings { function, sender: vec![input()], receiver: [input()], output: [output] })
     }
 }
 
@@ -216,7 +229,7 @@ pub fn function_memory(function: Function<'_>, exchange: &Exchange<'_>) -> u64 {
             let rows = exchange.rows().min(ROWS_AT_ONCE) as u64;
             super::eval::memory(crate::Security::SemiHonest, gates, bits, rows)
         }
-        Function::And(_) | Function::InnerProduct(_) => 0,
+        Function::And(_) | Function::InnerProduct(_) | Function::ReverseVole(_) => 0,
     };
     let transfers = Job { params: exchange.params() }.memory();
     let [question, reply] = exchange.message_bytes();

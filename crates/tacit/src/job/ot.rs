@@ -148,13 +148,14 @@ impl Job {
         (24 << 20) + streams * (pick.held() + piece * (16 * blocks + pick.working()))
     }
 
-    /// What the run should cost on `link`; `None` where nothing foresees it.
-    fn foreseen(&self, threads: usize) -> Option<Candidate> {
+    /// What the run should cost from these base OTs, on a link without bounds; `None` where nothing foresees it.
+    fn foreseen(&self, threads: usize, base: &dyn BaseOt) -> Option<Candidate> {
         let ot::Job { ref pick, kind, count } = self.transfers;
         let choice = Choice { protocol: Some(pick.protocol.name), ..Choice::default() };
         let request = Request { count, kind, security: self.security, threads, choice };
         let link = Link::from(tacit_net::LinkModel::LOOPBACK);
-        plan::ot(&request, &link, &Machine::REFERENCE).ok()?.into_iter().next()
+        let best = plan::ot(&request, &link, &Machine::REFERENCE).ok()?.into_iter().next();
+        best.map(|best| best.with_base(base, &link, &Machine::REFERENCE))
     }
 
     /// Bytes that the messages of chosen OT which are no blocks take beside [`memory`](Self::memory), in the
@@ -190,7 +191,7 @@ impl Job {
         sink: &mut dyn Sink,
         observer: &dyn Observer,
     ) -> Result<()> {
-        let expected = self.foreseen(channels.len()).map_or(0, |candidate| candidate.bytes);
+        let expected = self.foreseen(channels.len(), base).map_or(0, |candidate| candidate.bytes);
         let course = Course::begin(&PHASES, channels, expected, observer);
         course.at(0, 0, 0);
         let (job, total) = (&self.transfers, self.transfers.count);

@@ -283,7 +283,7 @@ impl Job {
         sink: &mut dyn Sink,
         observer: &dyn Observer,
     ) -> Result<()> {
-        let course = Course::begin(&PHASES, channels, self.bytes(channels.len()), observer);
+        let course = Course::begin(&PHASES, channels, self.bytes(channels.len(), base), observer);
         course.at(0, 0, 0);
         let By::Transfers(pick) = &self.by else {
             return self.authenticated(super::first(channels)?, base, sink, &course);
@@ -299,13 +299,13 @@ impl Job {
         }
     }
 
-    /// Bytes that should pass, or 0 where nothing foresees it.
-    fn bytes(&self, threads: usize) -> u64 {
+    /// Bytes that should pass from these base OTs, or 0 where nothing foresees it.
+    fn bytes(&self, threads: usize, base: &dyn BaseOt) -> u64 {
         let protocol = matches!(self.by, By::Transfers(_)).then(|| self.protocol());
-        let link = LinkModel::LOOPBACK.into();
-        let all =
-            estimate(self.kind, self.count, self.security(), threads, protocol, &link, &Machine::REFERENCE);
-        all.ok().and_then(|all| all.first().map(|candidate| candidate.bytes)).unwrap_or(0)
+        let (link, machine) = (LinkModel::LOOPBACK.into(), Machine::REFERENCE);
+        let all = estimate(self.kind, self.count, self.security(), threads, protocol, &link, &machine);
+        let best = all.ok().and_then(|all| all.into_iter().next());
+        best.map_or(0, |best| best.with_base(base, &link, &machine).bytes)
     }
 
     fn authenticated(
@@ -482,6 +482,7 @@ pub fn estimate(
         candidate.time = 2 * candidate.time + Duration::from_secs_f64((nanoseconds / 1e9).min(1e15));
         candidate.bytes = candidate.bytes.saturating_add(bytes).saturating_mul(2);
         candidate.rounds *= 2;
+        candidate.base_batches *= 2;
         // Whatever the OTs withstand, the corrections are not checked.
         candidate.security = Security::SemiHonest;
     }

@@ -182,7 +182,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<()> {
         self.check()?;
-        let course = Course::begin(&PHASES, channels, self.bytes(), observer);
+        let course = Course::begin(&PHASES, channels, self.bytes(base), observer);
         course.at(0, 0, 0);
         let making = Making { job: self, course: &course, base, sink, prg: Prg::from_os() };
         let channel = super::first(channels)?;

@@ -3,6 +3,7 @@
 use super::Args;
 use crate::cli::Context;
 use crate::cli::peer::learned;
+use crate::cli::plan::from_base;
 use serde_json::{Value, json};
 use tacit::catalogue::fields_in_words;
 use tacit::crypto::hex;
@@ -27,7 +28,9 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
     }
     let link = Link::of(args, context)?;
     let gates = job.function.circuit().stats();
-    let ways = job.estimate(args.rows, args.peer.threads(), &link.model.into(), &Machine::measure());
+    let machine = Machine::measure();
+    let ways = job.estimate(args.rows, args.peer.threads(), &link.model.into(), &machine);
+    let ways = link.from_base(ways, args, &machine)?;
     let learns = learned(args.security, &job.learns_by_role());
     let (circuit, source) = (hex(&job.function.digest()), job.function.source().map(|digest| hex(&digest)));
     let shape = job.function.circuit().shape();
@@ -74,6 +77,17 @@ impl Link {
         let is_measured = args.peer.is_given();
         let model = if is_measured { measured(args, context)? } else { args.peer.link() };
         Ok(Link { model, is_measured })
+    }
+
+    /// What is left of `ways` by the options, from the base OT that they ask for.
+    pub(super) fn from_base(
+        &self,
+        ways: Vec<EvalCandidate>,
+        args: &Args,
+        machine: &Machine,
+    ) -> Result<Vec<EvalCandidate>> {
+        let base = args.peer.base(None, args.security)?;
+        from_base(ways, &args.peer, &*base, &self.model.into(), machine)
     }
 }
 

@@ -86,7 +86,8 @@ fn refuse(args: &Args, function: &LongFunction) -> Result<()> {
 fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
     let link = Link::of(args, context)?;
     let function = job.function;
-    let ways = job.estimate(&link.model.into(), &Machine::measure());
+    let machine = Machine::measure();
+    let ways = link.from_base(job.estimate(&link.model.into(), &machine), args, &machine)?;
     let learns = learned(args.security, &job.learns_by_role());
     let preview = Preview {
         name: &function.name,

@@ -33,7 +33,9 @@ Example, Bob asks and Alice replies:
 
 Functions are those of tacit eval (tacit eval --list), circuit files and programs, of which the
 sender is the garbler and the receiver the evaluator; and, without a circuit, andN and
-inner-productN of two strings of N bits. Both sides give the same function and options.
+inner-productN of two strings of N bits, and reverse-vole-FIELD, w = v + u*delta of the sender's
+delta and v and the receiver's u (gf2, gf4, gf16, gf256, gf128, p61 or p128). Both sides give the
+same function and options.
 
 One question serves any number of senders, each with one reply. The receiver alone learns the
 results. A receiver that cheats learns no more than the function of one input for each reply.
@@ -54,7 +56,7 @@ pub(super) struct Args {
 #[derive(clap::Args)]
 struct FunctionArgs {
     /// The name of a function, a Bristol file, or a program (FILE.garble.rs), as of tacit eval; or andN,
-    /// inner-productN
+    /// inner-productN, reverse-vole-FIELD
     #[arg(value_name = "CIRCUIT|NAME|PROGRAM")]
     function: String,
     #[command(flatten)]
@@ -137,9 +139,9 @@ impl FunctionArgs {
         let function = match &program {
             Some(program) => program::function(&self.function, program),
             None => self.program.circuit(&self.function).map_err(|fault| match fault {
-                Error::Usage(what) => {
-                    Error::Usage(format!("{what}; andN and inner-productN are functions as well"))
-                }
+                Error::Usage(what) => Error::Usage(format!(
+                    "{what}; andN, inner-productN and reverse-vole-FIELD are functions as well"
+                )),
                 other => other,
             })?,
         };
@@ -174,7 +176,10 @@ impl Loaded {
     fn fields(&self, owner: Owner) -> &[Field] {
         match self {
             Loaded::Circuit { function, .. } => function.fields(owner),
-            Loaded::Strings(strings) => &strings.input,
+            Loaded::Strings(strings) => match owner {
+                Owner::Garbler => &strings.sender,
+                Owner::Evaluator => &strings.receiver,
+            },
         }
     }
 

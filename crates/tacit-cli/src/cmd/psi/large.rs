@@ -69,6 +69,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     let disk = Disk { folder: &folder, memory, buckets: args.buckets, at_once: args.peer.threads(), resume };
     disk.check()?;
     if args.dry_run {
+        args.peer.base(args.base_ot.as_deref(), args.security)?;
         return dry_run(&source, job, &disk, context);
     }
     let mut session = args.peer.session(args.security, context)?;

@@ -7,10 +7,10 @@ use crate::catalogue::{Assumption, SETUP_BYTES, SETUP_POINTS};
 use crate::plan::{Candidate, Link, Machine};
 use std::time::Duration;
 use tacit_crypto::field::{F61, F128};
-use tacit_ot::Security;
 use tacit_ot::extension::{iknp, kos, softspoken};
 use tacit_ot::silent::bcgikrs19::{Code, Config};
 use tacit_ot::vole::{gf128, prime, subfield as small};
+use tacit_ot::{BaseOt, Security};
 
 /// The name of what makes all of it, as a table of costs has it.
 const PROTOCOL: &str = "silent-vole";
@@ -88,15 +88,17 @@ impl Job {
             security: self.security,
             time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
             bytes,
+            base_batches: 1,
             rounds: trips.ceil() as u64,
             assumptions: rests_on.map(Assumption::name).to_vec(),
         }])
     }
 
-    /// Bytes that should pass, or 0 where nothing foresees it.
-    pub(super) fn bytes(&self) -> u64 {
-        let all = self.estimate(&tacit_net::LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
-        all.ok().and_then(|all| all.first().map(|candidate| candidate.bytes)).unwrap_or(0)
+    /// Bytes that should pass from these base OTs, or 0 where nothing foresees it.
+    pub(super) fn bytes(&self, base: &dyn BaseOt) -> u64 {
+        let (link, machine) = (tacit_net::LinkModel::LOOPBACK.into(), Machine::REFERENCE);
+        let best = self.estimate(&link, &machine).ok().and_then(|all| all.into_iter().next());
+        best.map_or(0, |best| best.with_base(base, &link, &machine).bytes)
     }
 
     fn variant(&self) -> String {
