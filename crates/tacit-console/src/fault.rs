@@ -4,10 +4,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tacit::crypto::fence;
 use tacit::data::{csv, place};
-use tacit::net::{self, Difference};
+use tacit::net::{self, Cancel, Difference};
 use tacit::pool::PoolError;
 use tacit::sealed::FileError;
 use tacit::two_pc::{self, StateError};
@@ -61,6 +62,36 @@ fn remove_unfinished() {
     tacit::data::object::abort_uploads();
 }
 
+/// What ends the sessions of this process at an interrupt, and whether the main thread has left them.
+static SESSIONS: OnceLock<Cancel> = OnceLock::new();
+static LEFT: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+/// How long an interrupt waits for the main thread to tell the peer.
+const PARTING: Duration = Duration::from_millis(500);
+
+/// What ends a session when the user interrupts the command: for [`tacit::Session::cancel`], so that the peer hears
+/// that it was an interrupt.
+pub fn interrupt() -> Cancel {
+    SESSIONS.get_or_init(Cancel::armed).clone()
+}
+
+/// Ends the sessions of the main thread, and waits a moment for it to leave them.
+fn part() {
+    let Some(sessions) = SESSIONS.get() else { return };
+    sessions.interrupt();
+    let left = LEFT.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = LEFT.1.wait_timeout_while(left, PARTING, |left| !*left);
+}
+
+/// For the main thread of a command that was interrupted: the thread that took the signal ends the process.
+fn parted() -> ! {
+    *LEFT.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    LEFT.1.notify_all();
+    loop {
+        std::thread::park();
+    }
+}
+
 /// Whether errors are JSON: the command line's `--json`, which holds for the whole process.
 static JSON: AtomicBool = AtomicBool::new(false);
 
@@ -85,6 +116,9 @@ pub fn by_options(one: &Difference) -> Difference {
 
 /// Ends the process after printing the fault on one line.
 pub fn exit_with(error: &Error) -> ! {
+    if SESSIONS.get().is_some_and(Cancel::is_cancelled) {
+        parted();
+    }
     remove_unfinished();
     let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let explained = Explained { error, options: &options };
@@ -514,6 +548,7 @@ pub fn stop_on_signals(line: &'static str) {
 pub fn end_on_signals(message: &'static str) {
     // A second handler cannot be set by anyone else, so the only failure is a system without signals.
     let _ = ctrlc::set_handler(move || {
+        part();
         remove_unfinished();
         let message = match MADE_A_KEY.load(Ordering::Relaxed) {
             true => "interrupted; the key pair that was made stays; run the command again",
@@ -542,7 +577,7 @@ mod tests {
             (Error::Input("a".into()), 3, "input"),
             (Error::file(Path::new("f"), "cannot be read", io()), 3, "input"),
             (Error::Peer("a".into()), 4, "peer"),
-            (Error::Net(net::Error::Closed), 4, "peer"),
+            (Error::Net(net::Error::Closed { cause: None }), 4, "peer"),
             (Error::Other("a".into()), 1, "other"),
         ] {
             let (message, object) = explained(&error, &[]);

@@ -448,7 +448,7 @@ pub fn join(
     send_sealed(&mut stream, &keyed.seal().close(identity, comment, false)?, end)?;
     let sealed = receive(&mut stream, end).map_err(|error| match error {
         // Who finds the code wrong hangs up.
-        Error::Lost { .. } | Error::Closed => Error::WrongCode,
+        Error::Lost { .. } | Error::Closed { .. } => Error::WrongCode,
         other => other,
     })?;
     of_another(keyed.seal().open(&sealed, true)?, identity)

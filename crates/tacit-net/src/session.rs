@@ -12,7 +12,7 @@ use crate::setup::{Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
 use crate::tls::Negotiated;
 use crate::waiting::{Event, Vigil};
-use crate::{Agreement, Channel, Error, Party, PublicKey, Result, SessionId, Stats};
+use crate::{Agreement, Cause, Channel, Error, Party, PublicKey, Result, SessionId, Stats};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -122,6 +122,11 @@ impl Session {
         let stats = self.stats();
         self.channels.clear();
         stats
+    }
+
+    /// Gives `cause` as the reason where the session ends before the protocol has; see [`Channel::stop`].
+    pub fn stop(&mut self, cause: Cause) {
+        self.channels.iter_mut().for_each(|channel| channel.stop(cause));
     }
 
     /// The channels themselves, for threads that own them.
@@ -318,7 +323,7 @@ impl<'a> Caller<'a> {
             let outcome = prepare(stream, Party::Second, self.options, &self.pace, deadline)
                 .and_then(|mut prepared| greet(&mut prepared).map(|greeted| (prepared, greeted)));
             let error = match outcome {
-                Err(error @ (Error::Lost { .. } | Error::Closed)) => error,
+                Err(error @ (Error::Lost { .. } | Error::Closed { .. })) => error,
                 Err(error) if self.options.cancel.is_cancelled() => {
                     return Err(self.options.cancel.cause(error));
                 }

@@ -413,9 +413,19 @@ impl Session {
         agreement: Agreement,
         job: impl FnOnce(&mut tacit_net::Session) -> Result<T>,
     ) -> Result<(T, Stats)> {
-        let ended =
-            |error| if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error };
-        self.run_to_the_end(agreement, job).map_err(ended)
+        self.run_to_the_end(agreement, job).map_err(|error| self.ended(error))
+    }
+
+    /// `error`, or that the session was cancelled where it was.
+    fn ended(&self, error: Error) -> Error {
+        if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error }
+    }
+
+    /// Tells the peer why the session `opened` ends, as far as it may know.
+    fn stopped(&self, opened: &mut tacit_net::Session, error: Error) -> Error {
+        let error = self.ended(error);
+        error.tell(opened);
+        error
     }
 
     fn run_to_the_end<T>(
@@ -427,11 +437,14 @@ impl Session {
         if opened.tls().is_none() {
             opened.channels().iter_mut().for_each(Channel::audit);
         }
-        let result = job(&mut opened)?;
-        for channel in opened.channels() {
-            channel.confirm()?;
+        let ran = job(&mut opened).and_then(|result| {
+            opened.channels().iter_mut().try_for_each(Channel::confirm)?;
+            Ok(result)
+        });
+        match ran {
+            Ok(result) => Ok((result, opened.stats())),
+            Err(error) => Err(self.stopped(&mut opened, error)),
         }
-        Ok((result, opened.stats()))
     }
 
     /// Opens a connection for a job: `agreement` names it and its parameters, to which the security is added.

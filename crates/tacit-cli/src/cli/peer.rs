@@ -154,7 +154,8 @@ impl PeerArgs {
             .security(security.into())
             .link(self.link)
             .limits(self.limits())
-            .observer(self.observer(context));
+            .observer(self.observer(context))
+            .cancel(tacit_console::fault::interrupt());
         let session = match self.threads {
             Some(threads) => session.threads(threads.into()),
             None => session,

@@ -344,7 +344,7 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
         (None, Some(relay)) => Session::call(relay),
         (None, None) => return Err(Error::Usage("give --connect ADDR or --via RELAY".into())),
     };
-    let session = session.limits(limits).observer(observer);
+    let session = session.limits(limits).observer(observer).cancel(tacit_console::fault::interrupt());
     let session = match &args.proxy {
         Some(proxy) => session.proxy(proxy),
         None => session,

@@ -630,7 +630,7 @@ impl Job {
     /// said of another standing.
     fn of_session(&self, epoch: u64) -> Result<MutexGuard<'_, Inner>> {
         let inner = self.inner();
-        if inner.epoch == epoch { Ok(inner) } else { Err(tacit_net::Error::Closed.into()) }
+        if inner.epoch == epoch { Ok(inner) } else { Err(tacit_net::Error::Closed { cause: None }.into()) }
     }
 
     /// Where both sides are; settles the plan if none was. Nobody waits for the peer with the lock held.
