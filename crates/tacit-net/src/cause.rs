@@ -23,8 +23,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    const ALL: [Cause; 5] =
-        [Cause::Files, Cause::Limit, Cause::Settings, Cause::Interrupted, Cause::Waited];
+    const ALL: [Cause; 5] = [Cause::Files, Cause::Limit, Cause::Settings, Cause::Interrupted, Cause::Waited];
 
     /// The byte of a farewell.
     pub(crate) fn code(self) -> u8 {

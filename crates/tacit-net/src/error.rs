@@ -405,7 +405,9 @@ impl Error {
 fn closed(cause: Option<Cause>) -> String {
     match cause {
         Some(cause) => format!("the peer stopped: {cause}; its own output says more"),
-        None => "the peer closed the connection before the protocol ended; its own output says why".to_owned(),
+        None => {
+            "the peer closed the connection before the protocol ended; its own output says why".to_owned()
+        }
     }
 }
 

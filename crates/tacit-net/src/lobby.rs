@@ -469,7 +469,9 @@ impl Strangers {
             }
             Error::Malformed(reason) => (Flaw::Garbled, (*reason).to_owned()),
             Error::Timeout { .. } => (Flaw::Silent, "no greeting in time".to_owned()),
-            Error::Lost { .. } | Error::Closed { .. } => (Flaw::Left, "closed before the handshake".to_owned()),
+            Error::Lost { .. } | Error::Closed { .. } => {
+                (Flaw::Left, "closed before the handshake".to_owned())
+            }
             error => (Flaw::Garbled, error.to_string()),
         };
         self.total += 1;

@@ -12,6 +12,7 @@ pub(crate) mod total;
 use crate::cli::Context;
 use crate::cli::output::{Output, destination, open};
 use crate::cli::peer::{PeerArgs, Security, learned};
+use crate::cli::report::{Report, ReportArgs};
 use form::Form;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -102,6 +103,15 @@ pub enum AggregateArg {
     Count,
 }
 
+impl AggregateArg {
+    fn name(self) -> &'static str {
+        match self {
+            AggregateArg::Sum => "sum",
+            AggregateArg::Count => "count",
+        }
+    }
+}
+
 /// What `tacit eval` does besides evaluations.
 #[derive(clap::Subcommand)]
 enum Command {
@@ -177,6 +187,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32), requires = "dry_run")]
     rows: u64,
     #[command(flatten)]
+    report: ReportArgs,
+    #[command(flatten)]
     peer: PeerArgs,
 }
 
@@ -238,6 +250,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         args.peer.allow(entry.name)?;
     }
     if let Some(path) = &args.offline {
+        args.report.refuse("the half of an evaluation that has no inputs")?;
         return halves::offline(&args, path, &function, &job, context);
     }
     if args.output.is_some() && !job.tells(role) {
@@ -290,6 +303,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         job.fits(pool, rows.len()).map_err(|e| pool::blamed(path, e))?;
         refuse_memory(function, job.memory_with(pool))?;
     }
+    let page = args.page()?;
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
     let progress = context.progress("waiting", 0, "rows");
@@ -325,7 +339,18 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         rows: rows.len(),
         learns: job.learns(job.peer()),
     };
-    report(&args, context, &subject, &evaluated, wall, &stats)
+    report((&args, page), context, &subject, &evaluated, wall, &stats)
+}
+
+impl Args {
+    /// The page about the run, if it was asked for. Values of the command line are no file, and stay out of it.
+    fn page(&self) -> Result<Option<Report>> {
+        let tables: Vec<PathBuf> = match self.given.batch {
+            true => self.given.input.iter().map(PathBuf::from).collect(),
+            false => Vec::new(),
+        };
+        self.report.open(|| self.peer.sides(&tables))
+    }
 }
 
 /// What `--protocol` takes.
@@ -359,7 +384,7 @@ struct Subject<'a> {
 }
 
 fn report(
-    args: &Args,
+    (args, page): (&Args, Option<Report>),
     context: &Context,
     subject: &Subject<'_>,
     Evaluated { outputs, protocol, why }: &Evaluated,
@@ -409,6 +434,8 @@ fn report(
         "outputs": shown(Format::Hex),
         "decimals": shown(Format::Decimal),
         "output_names": form.names(),
+        "learned": outputs.is_some(),
+        "aggregate": args.aggregate.map(AggregateArg::name),
         "flags": flags.into_iter().collect::<BTreeMap<_, _>>(),
         "wall_ms": wall.as_secs_f64() * 1e3,
         "bytes_sent": stats.bytes_sent,
@@ -424,6 +451,9 @@ fn report(
         object["decimals"] = json!(null);
         object["output"] = json!(path);
         text = format!("{rows} written to {}", destination(path), rows = counted(rows, "row"));
+    }
+    if let Some(page) = page {
+        page.write(&object, context)?;
     }
     context.result(&object, &text)
 }

@@ -4,6 +4,7 @@ use crate::cli::Context;
 use crate::cli::output::destination;
 use crate::cli::own::{self, Taken};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::report::ReportArgs;
 use crate::cli::share::{Share, archive};
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
@@ -119,6 +120,8 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    report: ReportArgs,
+    #[command(flatten)]
     peer: PeerArgs,
 }
 
@@ -155,7 +158,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let (kind, security) = (tacit::job::vole::Kind::OneOf(p), args.security);
         let job = tacit::job::vole::Job { role: vole::side(role), kind, count, security: security.into() };
         let (base_ot, out) = (args.base_ot.as_deref(), args.out.as_deref());
-        let run = vole::Run { job, name: "ot", peer: &args.peer, base_ot, out };
+        let run = vole::Run { job, name: "ot", peer: &args.peer, report: &args.report, base_ot, out };
         return if args.dry_run { run.foresee(context) } else { run.make(security, context) };
     }
     // A name that does not serve is refused before anything else.
@@ -190,6 +193,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         _ => None,
     };
     let base = session.base()?;
+    let page = args.report.open(|| args.peer.sides(&[]))?;
     let mut share = match &args.out {
         Some(out) => Shares::create(out, kind, count, role)?,
         None => Shares::Nowhere(()),
@@ -256,6 +260,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         counted(stats.rounds, "round"),
         args.out.as_ref().map_or_else(String::new, |out| format!("; {what} in {}", destination(out))),
     );
+    if let Some(page) = page {
+        page.write(&object, context)?;
+    }
     context.result(&object, &text)
 }
 

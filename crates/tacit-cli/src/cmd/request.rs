@@ -287,14 +287,11 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
 
 fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Context) -> Result<()> {
     // What keeps it from being written shows before the run is charged.
-    let page = match args.report.open()? {
-        None => None,
-        Some(page) => {
-            let keys = (args.authority.is_none().then_some(&*args.identity), args.peer.as_deref());
-            let certificates = (args.certificate.as_deref(), args.peer_name.as_deref());
-            Some((page, Sides::new(keys, certificates, &args.input)?))
-        }
-    };
+    let page = args.report.open(|| {
+        let keys = (args.authority.is_none().then_some(&*args.identity), args.peer.as_deref());
+        let certificates = (args.certificate.as_deref(), args.peer_name.as_deref());
+        Sides::new(keys, certificates, &args.input)
+    })?;
     let Some(Ready { job, own, gift, results }) = prepare(args, &offered, context)? else {
         return offered.decline();
     };
@@ -316,6 +313,8 @@ fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Conte
         ("run", json!(offer.run)),
         ("terms_hash", json!(hex(&offer.hash()?))),
         ("records", json!(folder)),
+        ("purpose", json!(offer.purpose)),
+        ("agreement", json!(offer.agreement)),
         ("signed_by_both", json!(matches!(signed, Ok(true)))),
         ("other_side_learned", json!(learned)),
     ];

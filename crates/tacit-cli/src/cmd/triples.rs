@@ -4,6 +4,7 @@ use crate::cli::Context;
 use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
+use crate::cli::report::ReportArgs;
 use crate::cli::share::{Arrays, archive};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -72,6 +73,8 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    report: ReportArgs,
+    #[command(flatten)]
     peer: PeerArgs,
 }
 
@@ -103,6 +106,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         session = session.base_ot(name);
     }
     let base = session.base()?;
+    let page = args.report.open(|| args.peer.sides(&[]))?;
     let checked = args.security == Security::Malicious;
     let mut share =
         args.out.as_deref().map(|out| Share::create(out, kind, args.count, checked)).transpose()?;
@@ -134,6 +138,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         "other_side_learned": other_learns,
         "out": args.out,
     });
+    if let Some(page) = page {
+        page.write(&object, context)?;
+    }
     context.result(&object, &text(&args, &job, &ran, ns_per_item, &other_learns))
 }
 

@@ -4,6 +4,7 @@ use crate::cli::Context;
 use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
+use crate::cli::report::ReportArgs;
 use crate::cli::share::{Arrays, archive};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,8 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    report: ReportArgs,
+    #[command(flatten)]
     peer: PeerArgs,
 }
 
@@ -72,6 +75,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         job,
         name: "vole",
         peer: &args.peer,
+        report: &args.report,
         base_ot: args.base_ot.as_deref(),
         out: args.out.as_deref(),
     };
@@ -90,6 +94,7 @@ pub(super) struct Run<'a> {
     pub(super) job: Job,
     pub(super) name: &'static str,
     pub(super) peer: &'a PeerArgs,
+    pub(super) report: &'a ReportArgs,
     pub(super) base_ot: Option<&'a str>,
     pub(super) out: Option<&'a Path>,
 }
@@ -116,6 +121,7 @@ impl Run<'_> {
             session = session.base_ot(name);
         }
         let base = session.base()?;
+        let page = self.report.open(|| self.peer.sides(&[]))?;
         let mut share = self.out.map(|out| Share::create(out, job)).transpose()?;
         let progress = context.progress("VOLE", job.count, one);
         let ran = session.run_vole(job, &mut share, &progress)?;
@@ -159,6 +165,9 @@ impl Run<'_> {
             counted(ran.stats.rounds, "round"),
             self.out.map_or_else(String::new, |out| format!("; your share is in {}", destination(out))),
         );
+        if let Some(page) = page {
+            page.write(&object, context)?;
+        }
         context.result(&object, &text)
     }
 }

@@ -423,7 +423,8 @@ fn a_farewell_gives_its_cause_and_an_unknown_one_is_none() {
     let causes = [Cause::Files, Cause::Limit, Cause::Settings, Cause::Interrupted, Cause::Waited];
     for (code, said) in (1..).zip(causes) {
         assert_eq!(cause(&[0xB7, 1, 0, 0, code]), Some(said));
-        let (error, ()) = memory::run(|channel| channel.recv_u64().unwrap_err(), |channel| channel.stop(said));
+        let (error, ()) =
+            memory::run(|channel| channel.recv_u64().unwrap_err(), |channel| channel.stop(said));
         let words = format!("the peer stopped: {said}; its own output says more");
         assert_eq!(error.to_string(), words);
     }

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use tacit_net::{
-    Agreement, Cancel, Cause, Difference, Error, Fault, Limits, Listener, Options, Protection, RELEASE, Result,
-    Session, WIRE_VERSION, connect, is_loopback, listen,
+    Agreement, Cancel, Cause, Difference, Error, Fault, Limits, Listener, Options, Protection, RELEASE,
+    Result, Session, WIRE_VERSION, connect, is_loopback, listen,
 };
 
 fn options(role: &str, peer_role: &str) -> Options {
