@@ -449,6 +449,12 @@ pub fn cause(error: &clap::Error) -> String {
             several => format!("missing: {}", several.join(", ")),
         });
     }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
+        && word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        return one_line(&format!("'{}' is negative, and no number here may be", net::shown(word)));
+    }
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines = lines.filter(|line| {
@@ -489,7 +495,21 @@ fn in_bounds(text: &str) -> String {
         };
         Some(format!("{}: {words}", before.rsplit_once(": ")?.0))
     };
-    said().unwrap_or_else(|| text.to_owned())
+    said().or_else(|| unread(text)).unwrap_or_else(|| text.to_owned())
+}
+
+/// Numbers that the standard library does not read, and what a user is told instead.
+const UNREAD: [(&str, &str); 6] = [
+    ("invalid digit found in string", "must be a whole number in digits, such as 1000"),
+    ("cannot parse integer from empty string", "must be a whole number, and is empty"),
+    ("number too large to fit in target type", "is too large a number"),
+    ("number too small to fit in target type", "is too small a number"),
+    ("invalid float literal", "must be a number, such as 0.5"),
+    ("cannot parse float from empty string", "must be a number, and is empty"),
+];
+
+fn unread(text: &str) -> Option<String> {
+    UNREAD.iter().find_map(|(said, words)| Some(format!("{}{words}", text.strip_suffix(said)?)))
 }
 
 /// Whether a panic ends the thread it happens on and not the process.
@@ -622,12 +642,24 @@ mod tests {
             ("--who me", "missing: --out <FILE>, <code>"),
             ("c --out o --minutes 0", "invalid value '0' for '--minutes <N>': must be from 1 to 60"),
             ("c --out o --rows 0", "invalid value '0' for '--rows <N>': must be at least 1"),
-            ("c --out o --minutes x", "invalid value 'x' for '--minutes <N>': invalid digit found in string"),
+            (
+                "c --out o --minutes x",
+                "invalid value 'x' for '--minutes <N>': must be a whole number in digits, such as 1000",
+            ),
             ("c --out o --who you", "invalid value 'you' for '--who <WHO>': use one of me, peer"),
             (
                 "c --out o --minute 1",
                 "unexpected argument '--minute' found; a similar argument exists: '--minutes'",
             ),
+            (
+                "c --out o --minutes=",
+                "invalid value '' for '--minutes <N>': must be a whole number, and is empty",
+            ),
+            (
+                "c --out o --minutes 99999999999999999999",
+                "invalid value '99999999999999999999' for '--minutes <N>': is too large a number",
+            ),
+            ("c --out o --minutes -5", "'-5' is negative, and no number here may be"),
             ("c --out o --seconds", "unexpected argument '--seconds' found"),
             ("c d --out o", "unexpected argument 'd' found"),
         ] {

@@ -74,6 +74,11 @@ pub(crate) fn column_list(text: &str) -> std::result::Result<Columns<String>, St
 }
 
 impl KeyArgs {
+    /// The words for nothing that were given, as they stand on a command line.
+    pub(crate) fn nulls(&self) -> Vec<String> {
+        all(&self.null).iter().flat_map(|word| ["--null".to_owned(), quoted(word)]).collect()
+    }
+
     /// Whether a column was named.
     pub(crate) fn is_given(&self) -> bool {
         !self.key.is_empty()

@@ -5,7 +5,7 @@ use crate::cli::output::destination;
 use crate::cli::own::{self, Taken};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::report::ReportArgs;
-use crate::cli::share::{Share, archive};
+use crate::cli::share::{Share, archive, note_none};
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
 use crate::cmd::psi::size;
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, required = true)]
     role: Option<Role>,
     /// How many transfers; both sides must say the same. With --choices or --messages as many as the file has
-    #[arg(long, value_name = "N", required_unless_present_any = ["choices", "messages"], value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    #[arg(long, value_name = "N", required_unless_present_any = ["choices", "messages"], value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: Option<u64>,
     #[arg(long, value_name = "P", default_value = "auto", help = protocols())]
     protocol: String,
@@ -183,6 +183,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         (None, Some(file)) => Seed::open(file, role, threads, count)?.source(),
         (None, None) => Source::Protocol,
     };
+    // Whoever sends messages of their own has nothing to keep.
+    if args.messages.is_none() {
+        note_none(args.out.as_deref(), context);
+    }
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);

@@ -5,7 +5,7 @@ use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
 use crate::cli::report::ReportArgs;
-use crate::cli::share::{Arrays, archive};
+use crate::cli::share::{Arrays, archive, note_none};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FIELD")]
     field: Option<String>,
     /// The number of triples, the same on both sides
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
     /// Against which peer to protect; words and fields are semi-honest only. Must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
@@ -101,6 +101,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if args.dry_run {
         return dry_run(&args, kind, context);
     }
+    note_none(args.out.as_deref(), context);
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);

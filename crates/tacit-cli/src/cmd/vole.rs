@@ -5,7 +5,7 @@ use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
 use crate::cli::report::ReportArgs;
-use crate::cli::share::{Arrays, archive};
+use crate::cli::share::{Arrays, archive, note_none};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "sender|receiver")]
     role: Role,
     /// How many correlations; both sides must say the same
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
     /// The field: gf128; gf4, gf16 or gf256 for u, the rest in GF(2^128); p61 (2^61 − 1) or p128 (2^128 − 159),
     /// semi-honest only. Both sides must say the same
@@ -116,6 +116,7 @@ impl Run<'_> {
         };
         let what = format!("making {}", counted(job.count, one));
         crate::cmd::check_memory(&what, job.memory(), "make them in several runs")?;
+        note_none(self.out, context);
         let mut session = self.peer.session(security, context)?;
         if let Some(name) = self.base_ot {
             session = session.base_ot(name);
