@@ -67,7 +67,7 @@ static SESSIONS: OnceLock<Cancel> = OnceLock::new();
 static LEFT: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
 /// How long an interrupt waits for the main thread to tell the peer.
-const PARTING: Duration = Duration::from_millis(500);
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// What ends a session when the user interrupts the command: for [`tacit::Session::cancel`], so that the peer hears
 /// that it was an interrupt.
@@ -80,7 +80,7 @@ fn part() {
     let Some(sessions) = SESSIONS.get() else { return };
     sessions.interrupt();
     let left = LEFT.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = LEFT.1.wait_timeout_while(left, PARTING, |left| !*left);
+    let _ = LEFT.1.wait_timeout_while(left, LEAVING, |left| !*left);
 }
 
 /// For the main thread of a command that was interrupted: the thread that took the signal ends the process.
