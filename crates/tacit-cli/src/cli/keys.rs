@@ -44,7 +44,7 @@ pub(crate) struct KeyArgs {
     /// Words for nothing in your file, such as NULL,\N,n/a: a cell that is one of them counts as empty
     #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
-    /// Shows up to so many values that are no key of their type; they are shown here and sent nowhere
+    /// Shows up to N values that are not valid keys of their type; they are shown here and sent nowhere
     #[arg(long, value_name = "N", default_value_t = 0)]
     show_refused: u16,
 }

@@ -53,7 +53,7 @@ pub(crate) struct PeerArgs {
     /// The name in the peer's certificate, with --authority
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
-    /// Runs without TLS: anybody on the way can read and change everything
+    /// Runs without TLS: anyone on the way can read and change everything
     #[arg(long, conflicts_with_all = ["identity", "peer", "authority"])]
     insecure_plaintext: bool,
     /// Allows --insecure-plaintext beyond this machine

@@ -21,8 +21,8 @@ pub(crate) struct Written {
     /// What encloses fields of your file that hold a separator: one character, or none
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = quote)]
     quote: Quote,
-    /// What stands before a quote in a quoted field of your file, such as \, if quotes are not doubled; with
-    /// --quote none, what stands before a separator or a line end that is part of a field
+    /// What comes before a quote in a quoted field of your file, such as \, if quotes are not doubled; with
+    /// --quote none, what comes before a separator or a line end that is part of a field
     #[arg(long, value_name = "CHAR", value_parser = byte)]
     escape: Option<u8>,
     /// The first line of your file is data; columns are then named by their numbers, from 1

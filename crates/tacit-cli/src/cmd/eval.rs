@@ -58,7 +58,7 @@ Negative ones are for functions of signed numbers (--list), or any with --format
 unless --format says more. A program's values are literals of its language, in and out.
 A batch reads a table (CSV, Parquet or Arrow), one evaluation a row. --columns says which columns hold the inputs, in the
 function's order: one for each input, or one for each value of all inputs. Both sides' tables have the same number of rows.
---output holds our rows with the outputs behind them, typed where the file has types.
+--output has your rows with the outputs after them, typed where the file has types.
 
 --offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left.
 tacit eval pool make prepares gates whatever their function, and --pool uses them up. Both files are sealed with the identity
@@ -80,7 +80,7 @@ pub(super) enum FormatArg {
     Hex,
     /// Decimal integers, negative where the function's numbers are signed
     Decimal,
-    /// Decimal integers in two's complement, our inputs too, whatever the function says
+    /// Decimal integers in two's complement, your inputs too, whatever the function's own type is
     Signed,
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct Args {
     role: Option<Role>,
     #[command(flatten)]
     given: batch::InputArgs,
-    /// Writes the table's rows with the outputs behind them to this file, in the format that its name says
+    /// Writes the table's rows with the outputs after them to this file, in the format that its name says
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
     /// Of all rows only the sum of the results is shown, or how many of them are true or not zero;
@@ -156,7 +156,7 @@ pub(crate) struct Args {
     /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that keep to it; auto
+    /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that follow it; auto
     /// measures the link where several serve. Must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", value_parser = protocols())]
     protocol: String,
@@ -183,7 +183,7 @@ pub(crate) struct Args {
     /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run: the evaluations to tell the cost of
+    /// With --dry-run: how many evaluations to estimate
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32), requires = "dry_run")]
     rows: u64,
     #[command(flatten)]
@@ -520,7 +520,7 @@ fn list(context: &Context) -> Result<()> {
 
 /// What `--help` says behind the options: the names of the functions and the examples.
 fn after() -> String {
-    let mut names = String::from("Functions (--list tells more):");
+    let mut names = String::from("Functions (--list has more):");
     let mut line = names.len();
     for entry in functions() {
         if line + 1 + entry.name.len() > 80 {

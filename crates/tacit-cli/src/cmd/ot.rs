@@ -49,7 +49,7 @@ enum Command {
     /// A trusted dealer's step: a short seed for each side, which expands to correlated OTs
     #[command(after_help = deal::AFTER)]
     Deal(deal::DealArgs),
-    /// Expands a dealer's seed to our share of its correlated OTs, without the network
+    /// Expands a dealer's seed to your share of its correlated OTs, without the network
     Expand(deal::ExpandArgs),
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// Which side of the transfers this is
     #[arg(long, value_enum, required = true)]
     role: Option<Role>,
-    /// How many transfers; both sides must say the same. With --choices or --messages as many as the file has
+    /// How many transfers; must match on both sides. With --choices or --messages: the number in the file
     #[arg(long, value_name = "N", required_unless_present_any = ["choices", "messages"], value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: Option<u64>,
     #[arg(long, value_name = "P", default_value = "auto", help = protocols())]
@@ -72,20 +72,20 @@ pub(crate) struct Args {
     /// count and link
     #[arg(long, value_name = "SET")]
     set: Option<String>,
-    /// With ferret, all traffic comes first and the rest needs no peer; both sides must say the same
+    /// With ferret, all traffic comes first and the rest needs no peer; must match on both sides
     #[arg(long, conflicts_with_all = ["pool", "seed"])]
     up_front: bool,
-    /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
+    /// The code of silent: linear (default) or quasi-cyclic; must match on both sides
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
-    /// What is made; both sides must say the same
+    /// What is made; must match on both sides
     #[arg(long, value_enum, default_value = "cot")]
     kind: KindArg,
-    /// Against which peer to protect; both sides must say the same
+    /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only);
-    /// both sides must say the same
+    /// must match on both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
     /// With --kind ot, the sender's own messages: a table with columns m0 and m1, arrays of these names
@@ -99,11 +99,11 @@ pub(crate) struct Args {
     /// With --kind ot, the longest message that the receiver takes
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     max_message: u64,
-    /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; both sides
-    /// must say the same
+    /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; must match
+    /// on both sides
     #[arg(long, value_name = "P", conflicts_with_all = ["kind", "protocol", "set", "code", "up_front", "pool", "seed", "messages", "choices"])]
     of: Option<usize>,
-    /// Writes our share to this file, readable by its owner alone. What a receiver of --kind ot gets may go to
+    /// Writes your share to this file, which only its owner can read. What a receiver of --kind ot gets may go to
     /// a table too (.csv, .parquet, .arrow, .xlsx)
     #[arg(long, value_name = "SHARE.npz", conflicts_with = "messages")]
     out: Option<PathBuf>,
@@ -132,7 +132,7 @@ fn protocols() -> String {
         format!("{}{}", entry.name, if weaker(entry) { " (semi-honest)" } else { "" })
     };
     let names: Vec<String> = ot::extensions().map(word).collect();
-    format!("The protocol: auto, {}; both sides must say the same", names.join(", "))
+    format!("The protocol: auto, {}; must match on both sides", names.join(", "))
 }
 
 /// The help's end at full length: with what every protocol rests on.

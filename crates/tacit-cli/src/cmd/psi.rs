@@ -70,11 +70,11 @@ that leave fewer bits.
 /// `--result`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Gets {
-    /// Only we learn the matches; the peer says `--result peer`
+    /// Only this side learns the matches; the peer uses `--result peer`
     Me,
-    /// Only the peer learns the matches; it says `--result me`
+    /// Only the peer learns the matches; it uses `--result me`
     Peer,
-    /// Both learn them; both say so
+    /// Both learn the matches; both use `--result both`
     Both,
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// Writes your share to this file, readable by its owner alone
+    /// Writes your share to this file, which only its owner can read
     #[arg(long, value_name = "SHARE.npz")]
     out: Option<PathBuf>,
     /// Prints what each protocol would cost on the --link given, and starts nothing

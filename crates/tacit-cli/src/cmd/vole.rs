@@ -33,21 +33,21 @@ pub(crate) struct Args {
     /// Which side this is: the sender has Δ and v, the receiver u and w
     #[arg(long, value_enum, hide_possible_values = true, value_name = "sender|receiver")]
     role: Role,
-    /// How many correlations; both sides must say the same
+    /// How many correlations; must match on both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
     /// The field: gf128; gf4, gf16 or gf256 for u, the rest in GF(2^128); p61 (2^61 − 1) or p128 (2^128 − 159),
-    /// semi-honest only. Both sides must say the same
+    /// semi-honest only. Must match on both sides
     #[arg(long, value_name = "FIELD", default_value = "gf128", value_parser = field)]
     field: Field,
-    /// Against which peer to protect; both sides must say the same
+    /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only); both sides must
-    /// say the same
+    /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only); must match on
+    /// both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// Writes our share to this file, readable by its owner alone
+    /// Writes your share to this file, which only its owner can read
     #[arg(long, value_name = "SHARE.npz")]
     out: Option<PathBuf>,
     /// Prints what it would cost on the --link given, and starts nothing
