@@ -137,7 +137,14 @@ fn say(message: &str, object: Value) {
 /// A line without the passwords of our command line, which an error about its words may repeat.
 fn redacted(mut line: String) -> String {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    for password in words.iter().filter_map(|word| place::password(word)) {
+    let of_proxy = words.iter().enumerate().filter_map(|(at, word)| {
+        let value = match at.checked_sub(1).map(|before| &*words[before]) {
+            Some("--proxy") => word,
+            _ => word.strip_prefix("--proxy=")?,
+        };
+        net::Proxy::password(value)
+    });
+    for password in words.iter().filter_map(|word| place::password(word)).chain(of_proxy) {
         let quoted = json!(password).to_string();
         for form in [password, quoted.trim_matches('"')] {
             line = line.replace(&format!("{form}@"), "[redacted]@");
@@ -379,6 +386,11 @@ impl Explained<'_> {
             }
             Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("wrong key") => {
                 "is --peer the right file?"
+            }
+            Error::Net(net::Error::Unreachable { reason, .. } | net::Error::NoRelay { reason, .. })
+                if reason.starts_with("the proxy ") && self.has("proxy") =>
+            {
+                "see --proxy, HTTPS_PROXY and NO_PROXY"
             }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
                 "is `tacit invite --listen` running there?"

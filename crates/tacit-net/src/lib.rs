@@ -62,6 +62,7 @@ pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;
 pub use listener::Listener;
 pub use patience::SLOWEST;
+pub use proxy::Proxy;
 pub use reception::Reception;
 pub use session::{Session, call, connect, is_loopback, listen, meet};
 pub use setup::{Options, Protection};

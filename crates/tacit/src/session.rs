@@ -16,8 +16,8 @@ use std::path::Path;
 use std::time::Instant;
 use tacit_crypto::{BitVec, workers};
 use tacit_net::{
-    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKeys,
-    Stats, Tls,
+    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, Proxy,
+    PublicKeys, Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
 use tacit_store::pool::{Header, PoolKey};
@@ -46,7 +46,7 @@ pub struct Session {
     limits: Limits,
     observer: Observer,
     cancel: Cancel,
-    proxy: Option<String>,
+    proxy: Option<Proxy>,
 }
 
 impl Session {
@@ -195,10 +195,22 @@ impl Session {
         self
     }
 
-    /// The HTTP proxy, as `HOST:PORT`, that a side which connects asks for a tunnel to the peer: none unless
-    /// said otherwise.
+    /// The HTTP proxy, as `HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`, that a side which connects asks for a
+    /// tunnel to the peer or the relay: none unless said otherwise.
     pub fn proxy(mut self, address: &str) -> Self {
-        self.proxy = Some(address.to_owned());
+        self.proxy = Some(Proxy::new(address));
+        self
+    }
+
+    /// As [`proxy`](Self::proxy), if the environment names one for this session's peer or relay: see
+    /// [`Proxy::from_environment`].
+    pub fn proxy_from_environment(mut self) -> Self {
+        self.proxy = match &self.endpoint {
+            Endpoint::Listen(_) => None,
+            Endpoint::Connect(address) | Endpoint::Meet(address) | Endpoint::Call(address) => {
+                Proxy::from_environment(address)
+            }
+        };
         self
     }
 

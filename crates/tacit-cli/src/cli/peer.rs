@@ -34,7 +34,8 @@ pub(crate) struct PeerArgs {
     /// Meets the peer at this relay, HOST:PORT, where both sides call: for two behind firewalls
     #[arg(long, value_name = "RELAY", conflicts_with_all = ["listen", "connect", "insecure_plaintext", "authority"])]
     via: Option<String>,
-    /// The HTTP proxy, as HOST:PORT, that leads to the peer or the relay (method CONNECT)
+    /// The HTTP proxy that leads to the peer or the relay: HOST:PORT, or http://USER:PASSWORD@HOST:PORT (default: that
+    /// of HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
     proxy: Option<String>,
     /// Your private key, from `tacit keygen`
@@ -148,7 +149,7 @@ impl PeerArgs {
         };
         let session = match &self.proxy {
             Some(proxy) => session.proxy(proxy),
-            None => session,
+            None => session.proxy_from_environment(),
         };
         let session = session
             .security(security.into())

@@ -158,7 +158,8 @@ pub(crate) struct Args {
     records: Option<PathBuf>,
     #[command(flatten)]
     table: Dialect,
-    /// The HTTP proxy, as HOST:PORT, that leads to the service or the relay (method CONNECT)
+    /// The HTTP proxy that leads to the service or the relay: HOST:PORT, or http://USER:PASSWORD@HOST:PORT (default:
+    /// that of HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR")]
     proxy: Option<String>,
     /// Seconds to wait for the service to appear
@@ -347,7 +348,7 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
     let session = session.limits(limits).observer(observer).cancel(tacit_console::fault::interrupt());
     let session = match &args.proxy {
         Some(proxy) => session.proxy(proxy),
-        None => session,
+        None => session.proxy_from_environment(),
     };
     let session =
         match (&args.authority, &args.certificate, &args.certificate_key, &args.peer_name, &args.peer) {
