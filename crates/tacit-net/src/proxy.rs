@@ -144,13 +144,13 @@ fn decoded(text: &str) -> Zeroizing<Vec<u8>> {
 
 /// RFC 4648, section 4. The table is read at places that a password gives: the proxy gets it in the clear anyway.
 fn base64(bytes: &[u8]) -> Zeroizing<String> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = Zeroizing::new(String::with_capacity(bytes.len().div_ceil(3) * 4));
     for group in bytes.chunks(3) {
         let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for at in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
+            let digit = ALPHABET[(bits >> (18 - 6 * at)) as usize & 63];
             out.push(if at <= group.len() { char::from(digit) } else { '=' });
         }
     }
@@ -220,7 +220,7 @@ pub(crate) fn open(
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let said = format!("the proxy {proxy} answers {}", printable(line));
+    let said = format!("the proxy {proxy} answered {}", printable(line));
     let status = line.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5));
     Ok(match status.and_then(<[u8]>::first) {
         _ if status == Some(b"407") && who.is_empty() => {
