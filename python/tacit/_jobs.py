@@ -530,7 +530,8 @@ class Session:
     link:
         Emulates a slower link, such as ``"100/5"``: 100 Mbit/s, 5 ms one way.
     proxy:
-        An HTTP proxy (``"host:port"``) that leads to the peer or the relay by the method CONNECT.
+        An HTTP proxy (``"host:port"`` or ``"http://user:password@host:port"``) that leads to the peer or the relay
+        by the method CONNECT; by default that of ``HTTPS_PROXY``, unless ``NO_PROXY`` has the host.
     """
 
     def __init__(

@@ -163,7 +163,9 @@ def test_frames_that_are_not_due_end_a_session():
         (frame(DATA, b""), "empty frame"),
         (b"\xd7\x01\x00\x10", "at most 1048576"),
         (frame(BYE, b""), "closed the connection"),
-        (frame(BYE, b"x"), "unknown kind"),
+        (frame(BYE, b"x"), "closed the connection"),
+        (frame(BYE, b"\x04"), "the peer stopped: it was interrupted"),
+        (frame(BYE, b"\x04\x04"), "unknown kind"),
     ]:
 
         def body(channel):

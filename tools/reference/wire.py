@@ -157,7 +157,8 @@ class Channel:
     def _frame(self, wanted):
         head = self._exactly(4)
         length = int.from_bytes(head[1:], "little")
-        if head[0] == BYE and length == 0:
+        if head[0] == BYE and length <= 1:
+            self._exactly(length)
             raise Ended(True)
         refuse_unless(head[0] == wanted, f"a frame of kind {head[0]:#x}")
         refuse_unless(0 < length <= MAX_FRAME, f"a frame of {length} bytes")

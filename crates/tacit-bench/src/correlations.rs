@@ -41,8 +41,8 @@ pub(crate) struct TriplesArgs {
     /// With --kind field, the field: gf128, p61 or p128
     #[arg(long, value_name = "FIELD")]
     field: Option<String>,
-    /// Against which peer to protect: malicious is for bits, which then have MACs
-    #[arg(long, value_enum, default_value = "semi-honest")]
+    /// Against which peer to protect; words and fields are semi-honest only, and bits have MACs against a malicious one
+    #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// With --security semi-honest, the OT extension: auto, iknp, kos, ferret, ferret-uni or silent
     #[arg(long, value_name = "P", default_value = "auto")]

@@ -51,7 +51,7 @@ Examples:
   tacit bench ot --protocol iknp --kind rot --link wan --repeat 3
   tacit bench ot --of 16 --count 1000000
   tacit bench vole --field gf256 --count 1000000
-  tacit bench triples --kind words --count 100000
+  tacit bench triples --kind words --security semi-honest --count 100000
   tacit bench base-ot --protocol mrr21 --count 128
   tacit bench psi --count 1048576 --security malicious
   tacit bench eval aes128 --protocol wmk17 --security malicious

@@ -163,6 +163,11 @@ fn options_of(command: &clap::Command, matches: &clap::ArgMatches) -> Vec<String
     command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
 }
 
+/// A command's own words behind `tacit`, each after a blank.
+fn path(command: &clap::Command) -> String {
+    command.get_bin_name().and_then(|name| name.strip_prefix("tacit")).unwrap_or_default().to_owned()
+}
+
 /// Help and version are what was asked for; anything else is one line.
 fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> Result<()> {
     // A shell puts the names of many files where a pattern stood.
@@ -177,10 +182,18 @@ fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> 
         return Ok(());
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Err(Error::Usage("a subcommand is missing; see `tacit help`".into()));
+        let names: Vec<&str> =
+            innermost.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help").collect();
+        let names = match innermost.get_bin_name() {
+            Some("tacit") | None => String::new(),
+            Some(_) => format!(": {}", names.join(", ")),
+        };
+        return Err(Error::Usage(format!(
+            "a subcommand is missing{names}; see `tacit help{}`",
+            path(innermost)
+        )));
     }
-    let subcommand = arguments.iter().skip(1).find(|word| command.find_subcommand(word).is_some());
-    let of = subcommand.map_or(String::new(), |name| format!(" {name}"));
+    let of = path(innermost);
     let cause = fault::cause(error);
     let takes_files = innermost.get_arguments().any(|arg| arg.get_long() == Some("input"));
     let file = match error.kind() {

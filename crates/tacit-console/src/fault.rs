@@ -4,10 +4,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tacit::crypto::fence;
 use tacit::data::{csv, place};
-use tacit::net::{self, Difference};
+use tacit::net::{self, Cancel, Difference};
 use tacit::pool::PoolError;
 use tacit::sealed::FileError;
 use tacit::two_pc::{self, StateError};
@@ -61,6 +62,36 @@ fn remove_unfinished() {
     tacit::data::object::abort_uploads();
 }
 
+/// What ends the sessions of this process at an interrupt, and whether the main thread has left them.
+static SESSIONS: OnceLock<Cancel> = OnceLock::new();
+static LEFT: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+/// How long an interrupt waits for the main thread to tell the peer.
+const LEAVING: Duration = Duration::from_millis(500);
+
+/// What ends a session when the user interrupts the command: for [`tacit::Session::cancel`], so that the peer hears
+/// that it was an interrupt.
+pub fn interrupt() -> Cancel {
+    SESSIONS.get_or_init(Cancel::armed).clone()
+}
+
+/// Ends the sessions of the main thread, and waits a moment for it to leave them.
+fn part() {
+    let Some(sessions) = SESSIONS.get() else { return };
+    sessions.interrupt();
+    let left = LEFT.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = LEFT.1.wait_timeout_while(left, LEAVING, |left| !*left);
+}
+
+/// For the main thread of a command that was interrupted: the thread that took the signal ends the process.
+fn parted() -> ! {
+    *LEFT.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    LEFT.1.notify_all();
+    loop {
+        std::thread::park();
+    }
+}
+
 /// Whether errors are JSON: the command line's `--json`, which holds for the whole process.
 static JSON: AtomicBool = AtomicBool::new(false);
 
@@ -85,6 +116,9 @@ pub fn by_options(one: &Difference) -> Difference {
 
 /// Ends the process after printing the fault on one line.
 pub fn exit_with(error: &Error) -> ! {
+    if SESSIONS.get().is_some_and(Cancel::is_cancelled) {
+        parted();
+    }
     remove_unfinished();
     let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let explained = Explained { error, options: &options };
@@ -103,7 +137,14 @@ fn say(message: &str, object: Value) {
 /// A line without the passwords of our command line, which an error about its words may repeat.
 fn redacted(mut line: String) -> String {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    for password in words.iter().filter_map(|word| place::password(word)) {
+    let of_proxy = words.iter().enumerate().filter_map(|(at, word)| {
+        let value = match at.checked_sub(1).map(|before| &*words[before]) {
+            Some("--proxy") => word,
+            _ => word.strip_prefix("--proxy=")?,
+        };
+        net::Proxy::password(value)
+    });
+    for password in words.iter().filter_map(|word| place::password(word)).chain(of_proxy) {
         let quoted = json!(password).to_string();
         for form in [password, quoted.trim_matches('"')] {
             line = line.replace(&format!("{form}@"), "[redacted]@");
@@ -346,6 +387,11 @@ impl Explained<'_> {
             Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("wrong key") => {
                 "is --peer the right file?"
             }
+            Error::Net(net::Error::Unreachable { reason, .. } | net::Error::NoRelay { reason, .. })
+                if reason.starts_with("the proxy ") && self.has("proxy") =>
+            {
+                "see --proxy, HTTPS_PROXY and NO_PROXY"
+            }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
                 "is `tacit invite --listen` running there?"
             }
@@ -415,6 +461,12 @@ pub fn cause(error: &clap::Error) -> String {
             several => format!("missing: {}", several.join(", ")),
         });
     }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
+        && word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        return one_line(&format!("'{}' is negative, and no number here may be", net::shown(word)));
+    }
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines = lines.filter(|line| {
@@ -455,7 +507,21 @@ fn in_bounds(text: &str) -> String {
         };
         Some(format!("{}: {words}", before.rsplit_once(": ")?.0))
     };
-    said().unwrap_or_else(|| text.to_owned())
+    said().or_else(|| unread(text)).unwrap_or_else(|| text.to_owned())
+}
+
+/// Numbers that the standard library does not read, and what a user is told instead.
+const UNREAD: [(&str, &str); 6] = [
+    ("invalid digit found in string", "must be a whole number in digits, such as 1000"),
+    ("cannot parse integer from empty string", "must be a whole number, and is empty"),
+    ("number too large to fit in target type", "is too large a number"),
+    ("number too small to fit in target type", "is too small a number"),
+    ("invalid float literal", "must be a number, such as 0.5"),
+    ("cannot parse float from empty string", "must be a number, and is empty"),
+];
+
+fn unread(text: &str) -> Option<String> {
+    UNREAD.iter().find_map(|(said, words)| Some(format!("{}{words}", text.strip_suffix(said)?)))
 }
 
 /// Whether a panic ends the thread it happens on and not the process.
@@ -514,6 +580,7 @@ pub fn stop_on_signals(line: &'static str) {
 pub fn end_on_signals(message: &'static str) {
     // A second handler cannot be set by anyone else, so the only failure is a system without signals.
     let _ = ctrlc::set_handler(move || {
+        part();
         remove_unfinished();
         let message = match MADE_A_KEY.load(Ordering::Relaxed) {
             true => "interrupted; the key pair that was made stays; run the command again",
@@ -542,7 +609,7 @@ mod tests {
             (Error::Input("a".into()), 3, "input"),
             (Error::file(Path::new("f"), "cannot be read", io()), 3, "input"),
             (Error::Peer("a".into()), 4, "peer"),
-            (Error::Net(net::Error::Closed), 4, "peer"),
+            (Error::Net(net::Error::Closed { cause: None }), 4, "peer"),
             (Error::Other("a".into()), 1, "other"),
         ] {
             let (message, object) = explained(&error, &[]);
@@ -587,12 +654,24 @@ mod tests {
             ("--who me", "missing: --out <FILE>, <code>"),
             ("c --out o --minutes 0", "invalid value '0' for '--minutes <N>': must be from 1 to 60"),
             ("c --out o --rows 0", "invalid value '0' for '--rows <N>': must be at least 1"),
-            ("c --out o --minutes x", "invalid value 'x' for '--minutes <N>': invalid digit found in string"),
+            (
+                "c --out o --minutes x",
+                "invalid value 'x' for '--minutes <N>': must be a whole number in digits, such as 1000",
+            ),
             ("c --out o --who you", "invalid value 'you' for '--who <WHO>': use one of me, peer"),
             (
                 "c --out o --minute 1",
                 "unexpected argument '--minute' found; a similar argument exists: '--minutes'",
             ),
+            (
+                "c --out o --minutes=",
+                "invalid value '' for '--minutes <N>': must be a whole number, and is empty",
+            ),
+            (
+                "c --out o --minutes 99999999999999999999",
+                "invalid value '99999999999999999999' for '--minutes <N>': is too large a number",
+            ),
+            ("c --out o --minutes -5", "'-5' is negative, and no number here may be"),
             ("c --out o --seconds", "unexpected argument '--seconds' found"),
             ("c d --out o", "unexpected argument 'd' found"),
         ] {

@@ -64,9 +64,9 @@ impl From<KindArg> for Kind {
 /// `--output-to`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum OutputArg {
-    /// The garbler alone learns the outputs
+    /// Only the garbler learns the outputs
     Garbler,
-    /// The evaluator alone learns the outputs
+    /// Only the evaluator learns the outputs
     Evaluator,
     /// Both learn the outputs
     Both,

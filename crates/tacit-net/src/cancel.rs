@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Ends the session that it is given to (as [`Options::cancel`](crate::Options::cancel)): waiting for the
 /// peer, connecting, and every send and receive of its channels, whose connections are closed.
 ///
-/// The peer is told by the end of its connection. Copies end the same session; one that was never
-/// [`armed`](Self::armed) ends nothing and costs nothing.
+/// The peer notices by the end of its connection, and after [`interrupt`](Self::interrupt) by a reason as well. Copies
+/// end the same session; one that was never [`armed`](Self::armed) ends nothing and costs nothing.
 #[derive(Clone, Default, Debug)]
 pub struct Cancel(Option<Arc<State>>);
 
@@ -31,12 +31,23 @@ impl Cancel {
 
     /// Ends the session, for good: what uses it later ends at once.
     pub fn cancel(&self) {
+        self.end(Shutdown::Both);
+    }
+
+    /// As [`cancel`](Self::cancel), but the thread that uses the session still tells the peer why it ends, if it
+    /// gives [`Cause::Interrupted`](crate::Cause::Interrupted) to [`Session::stop`](crate::Session::stop).
+    pub fn interrupt(&self) {
+        // Elsewhere a wait does not hear of an end of reading alone.
+        self.end(if cfg!(unix) { Shutdown::Read } else { Shutdown::Both });
+    }
+
+    fn end(&self, how: Shutdown) {
         let Some(state) = &self.0 else { return };
         state.cancelled.store(true, Ordering::SeqCst);
         let mut streams = state.streams.lock().unwrap_or_else(PoisonError::into_inner);
         for stream in streams.drain(..).filter_map(|stream| stream.upgrade()) {
             // One that is gone already needs no closing.
-            let _ = stream.shutdown(Shutdown::Both);
+            let _ = stream.shutdown(how);
         }
     }
 

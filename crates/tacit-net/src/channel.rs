@@ -8,10 +8,10 @@
 //! parties that both send first never lock each other, whatever the volume.
 
 use crate::error::printable;
+use crate::inbox::{CHUNK, Inbox};
 use crate::link::{Arrival, Gone, Interest, Link};
 use crate::patience::{End, Progress, Spell, slowest};
-use crate::{Error, Result};
-use std::collections::VecDeque;
+use crate::{Cause, Error, Result};
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,7 +136,6 @@ const HEADER: usize = 4;
 /// Smaller sends gather up to so many bytes; larger ones go straight from the caller's slice.
 const BATCH: usize = 1 << 17;
 const LARGE: usize = 1 << 16;
-const CHUNK: usize = 1 << 17;
 /// Longest wait for room when a channel is dropped with bytes still to send.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -157,60 +156,6 @@ fn header(kind: Kind, length: usize) -> [u8; HEADER] {
 enum Direction {
     Sent,
     Received,
-}
-
-/// Bytes that arrived and were not asked for yet, in chunks that are used again.
-#[derive(Default)]
-struct Inbox {
-    chunks: VecDeque<Chunk>,
-    spare: Vec<Box<[u8]>>,
-    held: usize,
-}
-
-struct Chunk {
-    bytes: Box<[u8]>,
-    start: usize,
-    end: usize,
-}
-
-impl Inbox {
-    fn buffer(&mut self) -> Box<[u8]> {
-        self.spare.pop().unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice())
-    }
-
-    fn keep(&mut self, buffer: Box<[u8]>) {
-        if self.spare.len() < 4 {
-            self.spare.push(buffer);
-        }
-    }
-
-    fn append(&mut self, bytes: Box<[u8]>, end: usize) {
-        self.held += end;
-        // A slow peer fills chunks by a few bytes each: join those, so that held memory stays near held
-        // bytes.
-        if let Some(last) = self.chunks.back_mut()
-            && last.bytes.len() - last.end >= end
-        {
-            last.bytes[last.end..last.end + end].copy_from_slice(&bytes[..end]);
-            last.end += end;
-            return self.keep(bytes);
-        }
-        self.chunks.push_back(Chunk { bytes, start: 0, end });
-    }
-
-    fn take(&mut self, out: &mut [u8]) -> usize {
-        let Some(chunk) = self.chunks.front_mut() else { return 0 };
-        let n = out.len().min(chunk.end - chunk.start);
-        out[..n].copy_from_slice(&chunk.bytes[chunk.start..chunk.start + n]);
-        chunk.start += n;
-        self.held -= n;
-        if chunk.start == chunk.end
-            && let Some(chunk) = self.chunks.pop_front()
-        {
-            self.keep(chunk.bytes);
-        }
-        n
-    }
 }
 
 /// Hashes of what passed; see [`Channel::audit`] and [`Recording`].
@@ -271,6 +216,10 @@ pub struct Channel {
     frame_left: usize,
     greeted: bool,
     broken: bool,
+    /// Whether bytes are on their way out, of which some may have left: an error leaves it set.
+    sending: bool,
+    /// What the farewell gives as the reason.
+    cause: Option<Cause>,
     /// Whether everything sent has left this process.
     flushed: bool,
     stats: Stats,
@@ -304,6 +253,8 @@ impl Channel {
             frame_left: 0,
             greeted: true,
             broken: false,
+            sending: false,
+            cause: None,
             flushed: true,
             stats: Stats::default(),
             traffic: None,
@@ -494,9 +445,7 @@ impl Channel {
         }
         self.guarded(|channel| {
             channel.ship(&[])?;
-            while !channel.link.try_flush()? {
-                channel.stalled()?;
-            }
+            channel.push()?;
             channel.flushed = true;
             Ok(())
         })
@@ -564,14 +513,33 @@ impl Channel {
         if self.broken {
             return Err(Error::Broken);
         }
-        let result = operation(self);
+        let result = operation(self).map_err(|error| match self.link.is_cancelled() {
+            true => Error::Cancelled,
+            false => error,
+        });
         self.broken = result.is_err();
         result
+    }
+
+    /// An error if this side was told to end.
+    fn go_ahead(&self) -> Result<()> {
+        if self.link.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Hands what was written on to the operating system.
+    fn push(&mut self) -> Result<()> {
+        self.sending = true;
+        while !self.link.try_flush()? {
+            self.stalled()?;
+        }
+        self.sending = false;
+        Ok(())
     }
 
     /// Writes the frame in the making, then `large` as frames of its own, straight from the caller's memory.
     fn ship(&mut self, large: &[u8]) -> Result<()> {
         self.end.left()?;
+        self.go_ahead()?;
         let mut batch = std::mem::take(&mut self.outgoing);
         let pending = batch.len() - HEADER;
         batch[..HEADER].copy_from_slice(&header(Kind::Data, pending));
@@ -594,6 +562,7 @@ impl Channel {
     fn write_parts(&mut self, mut parts: [&[u8]; 3]) -> Result<()> {
         let mut left: usize = parts.iter().map(|part| part.len()).sum();
         self.stats.bytes_sent += left as u64;
+        self.sending = true;
         while left > 0 {
             let mut written = match self.link.try_write(&parts.map(IoSlice::new)) {
                 Err(error) => return Err(self.last_words(error)),
@@ -611,27 +580,34 @@ impl Channel {
                 written -= step;
             }
         }
+        self.sending = false;
         Ok(())
     }
 
     /// A write failed because the peer is gone: it may have said why before it went.
     fn last_words(&mut self, error: Error) -> Error {
+        const LONGEST: usize = HEADER + 1;
         let mut buffer = self.inbox.buffer();
-        let mut tail = Vec::new();
+        let mut tail = self.inbox.last(LONGEST);
         if !matches!(error, Error::Lost { .. }) {
             return error;
         }
         loop {
             match self.link.try_read(&mut [IoSliceMut::new(&mut buffer)]) {
                 Ok(Arrival::Bytes(n)) => {
-                    tail.extend_from_slice(&buffer[n.saturating_sub(HEADER)..n]);
-                    tail.drain(..tail.len().saturating_sub(HEADER));
+                    tail.extend_from_slice(&buffer[n.saturating_sub(LONGEST)..n]);
+                    tail.drain(..tail.len().saturating_sub(LONGEST));
                 }
                 Ok(_) | Err(Error::Lost { .. }) => break,
                 Err(reason) => return reason,
             }
         }
-        if tail == header(Kind::Bye, 0) { Error::Closed } else { error }
+        if let [head @ .., code] = tail.as_slice()
+            && head == header(Kind::Bye, 1)
+        {
+            return Error::Closed { cause: Cause::of(*code) };
+        }
+        if tail.ends_with(&header(Kind::Bye, 0)) { Error::Closed { cause: None } } else { error }
     }
 
     /// The link has no room: takes in a chunk if there is one, otherwise waits for either direction.
@@ -646,7 +622,7 @@ impl Channel {
                 }
                 Ok(())
             }
-            Arrival::End => Err(Error::lost("while we were sending")),
+            Arrival::End => Err(self.last_words(Error::lost("while we were sending"))),
             Arrival::Nothing => {
                 self.inbox.keep(buffer);
                 let left = self.spell.left(self.limits.idle);
@@ -693,6 +669,7 @@ impl Channel {
     /// Reads the header of a frame of the wanted kind and returns its length, at least 1.
     fn next_frame(&mut self, wanted: Kind, progress: &mut Progress) -> Result<usize> {
         self.end.left()?;
+        self.go_ahead()?;
         let mut head = [0u8; HEADER];
         let mut filled = 0;
         while filled < HEADER {
@@ -704,8 +681,14 @@ impl Channel {
             };
         }
         let length = usize::from(head[1]) | usize::from(head[2]) << 8 | usize::from(head[3]) << 16;
-        if head[0] == Kind::Bye as u8 && length == 0 {
-            return Err(Error::Closed);
+        if head[0] == Kind::Bye as u8 && length <= 1 {
+            let mut code = [0u8; 1];
+            // A connection that breaks here has ended all the same.
+            let cause = match length == 1 && self.pull(&mut code, progress).is_ok() {
+                true => Cause::of(code[0]),
+                false => None,
+            };
+            return Err(Error::Closed { cause });
         }
         if head[0] != wanted as u8 {
             if self.greeted {
@@ -816,10 +799,7 @@ impl Channel {
         let head = header(Kind::Hello, bytes.len());
         self.guarded(|channel| {
             channel.write_parts([&head, bytes, &[]])?;
-            while !channel.link.try_flush()? {
-                channel.stalled()?;
-            }
-            Ok(())
+            channel.push()
         })
     }
 
@@ -845,6 +825,12 @@ impl Channel {
             channel.greeted = true;
             Ok(out)
         })
+    }
+
+    /// Gives `cause` as the reason where the channel ends before the protocol has. The peer reads it in its error;
+    /// what was to be sent before is sent first.
+    pub fn stop(&mut self, cause: Cause) {
+        self.cause = Some(cause);
     }
 
     pub(crate) fn set_session(&mut self, session: SessionId) {
@@ -879,18 +865,21 @@ fn timed_out(error: Error, after: Duration) -> Error {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        if self.broken {
+        // After what it received broke the channel, a side still sends whole frames.
+        if self.broken && (self.sending || self.cause.is_none()) {
             return self.link.finish();
         }
+        let was_broken = std::mem::take(&mut self.broken);
         // The peer notices a farewell that fails by itself: its read ends.
         self.limits.idle = self.limits.idle.min(FAREWELL);
+        let code = self.cause.map(|cause| [cause.code()]);
+        let code = code.as_ref().map_or(&[][..], |code| code.as_slice());
         let _ = self.guarded(|channel| {
-            channel.ship(&[])?;
-            channel.write_parts([&header(Kind::Bye, 0), &[], &[]])?;
-            while !channel.link.try_flush()? {
-                channel.stalled()?;
+            if !was_broken {
+                channel.ship(&[])?;
             }
-            Ok(())
+            channel.write_parts([&header(Kind::Bye, code.len()), code, &[]])?;
+            channel.push()
         });
         self.link.finish();
     }

@@ -1,5 +1,6 @@
 //! What can go wrong between two parties.
 
+use crate::Cause;
 use std::fmt;
 use std::time::Duration;
 use tacit_crypto::text::counted;
@@ -74,8 +75,11 @@ fn listed(differences: &[Difference]) -> String {
 #[non_exhaustive]
 pub enum Error {
     /// The peer closed the connection before the protocol ended.
-    #[error("the peer closed the connection before the protocol ended; its own output says why")]
-    Closed,
+    #[error("{}", closed(*cause))]
+    Closed {
+        /// What the peer gave as its reason, if it gave one.
+        cause: Option<Cause>,
+    },
     /// The session was ended on this side, by [`Cancel`](crate::Cancel).
     #[error("cancelled on this side")]
     Cancelled,
@@ -332,7 +336,7 @@ impl Error {
     /// Who most likely caused this.
     pub fn fault(&self) -> Fault {
         match self {
-            Error::Closed
+            Error::Closed { .. }
             | Error::Timeout { .. }
             | Error::Overtime { .. }
             | Error::NoPeer { .. }
@@ -394,6 +398,15 @@ impl Error {
                 Error::Lost { during: format!("{during} ({error})") }
             }
             _ => Error::Io(error),
+        }
+    }
+}
+
+fn closed(cause: Option<Cause>) -> String {
+    match cause {
+        Some(cause) => format!("the peer stopped: {cause}; its own output says more"),
+        None => {
+            "the peer closed the connection before the protocol ended; its own output says why".to_owned()
         }
     }
 }

@@ -108,7 +108,8 @@ fn told(bytes: &[u8]) -> Option<(TcpStream, TcpStream)> {
 /// What a proxy answers.
 pub fn proxy(bytes: &[u8]) {
     let Some((mut ours, _theirs)) = told(bytes) else { return };
-    match proxy::open(&mut ours, "alice.example:7700", Instant::now() + Duration::from_secs(1)) {
+    let named = proxy::Proxy::new("proxy.example:3128");
+    match proxy::open(&named, &mut ours, "alice.example:7700", Instant::now() + Duration::from_secs(1)) {
         Ok(proxy::Answer::Open) => assert!(bytes.starts_with(b"HTTP/1.") && bytes.get(9) == Some(&b'2')),
         Ok(proxy::Answer::Later(why) | proxy::Answer::Never(why)) => assert!(!why.contains('\n')),
         Err(_) => {}

@@ -17,7 +17,7 @@ use crate::setup::{Options, Protection, bound, later, left};
 use crate::tcp::await_fd;
 use crate::tls::Tls;
 use crate::waiting::{News, Observer, Vigil};
-use crate::{Agreement, Error, Identity, Limits, Party, Result, link::Interest};
+use crate::{Agreement, Error, Identity, Limits, Party, Proxy, Result, link::Interest};
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use spake2::{Ed25519Group, Password, Spake2};
 use std::collections::BTreeSet;
@@ -138,8 +138,8 @@ pub struct Introduced {
 pub struct Patience {
     /// For the other to come; ten minutes unless said otherwise.
     pub wait: Option<Duration>,
-    /// An HTTP proxy, as `HOST:PORT`, that leads to the relay.
-    pub proxy: Option<String>,
+    /// An HTTP proxy that leads to the relay.
+    pub proxy: Option<Proxy>,
     /// What ends it from another thread.
     pub cancel: Cancel,
     /// Whom to tell of the waiting.
@@ -448,7 +448,7 @@ pub fn join(
     send_sealed(&mut stream, &keyed.seal().close(identity, comment, false)?, end)?;
     let sealed = receive(&mut stream, end).map_err(|error| match error {
         // Who finds the code wrong hangs up.
-        Error::Lost { .. } | Error::Closed => Error::WrongCode,
+        Error::Lost { .. } | Error::Closed { .. } => Error::WrongCode,
         other => other,
     })?;
     of_another(keyed.seal().open(&sealed, true)?, identity)

@@ -18,6 +18,7 @@
 mod address;
 pub mod calendar;
 mod cancel;
+mod cause;
 pub mod certificate;
 mod channel;
 pub mod crowd;
@@ -28,6 +29,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod handshake;
+mod inbox;
 pub mod invite;
 pub mod keys;
 pub mod link;
@@ -51,6 +53,7 @@ mod wake;
 
 pub use address::address_of;
 pub use cancel::Cancel;
+pub use cause::Cause;
 pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats, Traffic};
 pub use emulate::LinkModel;
 pub use error::{Difference, Error, Fault, Result};
@@ -59,6 +62,7 @@ pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;
 pub use listener::Listener;
 pub use patience::SLOWEST;
+pub use proxy::Proxy;
 pub use reception::Reception;
 pub use session::{Session, call, connect, is_loopback, listen, meet};
 pub use setup::{Options, Protection};

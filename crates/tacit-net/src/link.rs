@@ -61,6 +61,11 @@ pub trait Link: Send {
         None
     }
 
+    /// Whether this side was told to end, by its [`Cancel`](crate::Cancel).
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
     /// Bytes that really left and arrived at the lowest layer that this side sees.
     fn wire_bytes(&self) -> (u64, u64);
 

@@ -176,7 +176,7 @@ impl<'a> Lobby<'a> {
                 match handshake::admit(&mut channel, session, index, &binding) {
                     Ok(()) => return Ok(channel),
                     // The peer calls again when its connection was lost.
-                    Err(error @ (Error::Lost { .. } | Error::Closed)) => self.turn_away(from, &error),
+                    Err(error @ (Error::Lost { .. } | Error::Closed { .. })) => self.turn_away(from, &error),
                     Err(error) => return Err(error),
                 }
             }
@@ -469,7 +469,9 @@ impl Strangers {
             }
             Error::Malformed(reason) => (Flaw::Garbled, (*reason).to_owned()),
             Error::Timeout { .. } => (Flaw::Silent, "no greeting in time".to_owned()),
-            Error::Lost { .. } | Error::Closed => (Flaw::Left, "closed before the handshake".to_owned()),
+            Error::Lost { .. } | Error::Closed { .. } => {
+                (Flaw::Left, "closed before the handshake".to_owned())
+            }
             error => (Flaw::Garbled, error.to_string()),
         };
         self.total += 1;

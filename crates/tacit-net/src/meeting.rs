@@ -18,7 +18,7 @@ use crate::setup::{Options, Protection, later, left};
 use crate::tls::Tls;
 use crate::waiting::{Event, News, Observer};
 use crate::wake::{self, Wake, Woken};
-use crate::{Error, Party, Result, proxy};
+use crate::{Error, Party, Proxy, Result, proxy};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -96,7 +96,7 @@ pub(crate) struct Route {
     address: String,
     /// What the relay's name, or the proxy's, stood for when it was looked up last.
     targets: Arc<Mutex<Vec<SocketAddr>>>,
-    proxy: Option<String>,
+    proxy: Option<Proxy>,
     tls: Tls,
     key: PublicKey,
     wanted: Vec<[u8; 16]>,
@@ -131,11 +131,13 @@ impl Route {
     /// none.
     pub(crate) fn new(address: &str, options: &Options, unfound: &mut dyn FnMut(&str)) -> Result<Self> {
         let (tls, key, wanted) = trusted(options)?;
-        if options.proxy.is_some() {
-            proxy::check(address)?;
-        }
-        let first = options.proxy.as_deref().unwrap_or(address);
-        let targets = resolve(first, options.limits.connect, unfound)?;
+        let targets = match &options.proxy {
+            Some(proxy) => {
+                proxy::check(address)?;
+                resolve(&proxy.address()?, options.limits.connect, unfound)?
+            }
+            None => resolve(address, options.limits.connect, unfound)?,
+        };
         let (targets, proxy, cancel) =
             (Arc::new(Mutex::new(targets)), options.proxy.clone(), options.cancel.clone());
         Ok(Route { address: address.to_owned(), targets, proxy, tls, key, wanted, cancel })
@@ -292,26 +294,24 @@ impl Route {
             {
                 Ok(stream) => stream,
                 Err(error) => {
-                    reason = error.to_string();
+                    reason = proxy::failed(self.proxy.as_ref(), &error);
                     continue;
                 }
             };
-            if self.proxy.is_none() {
-                return Ok(stream);
-            }
-            match proxy::open(&mut stream, &self.address, end) {
+            let Some(proxy) = &self.proxy else { return Ok(stream) };
+            match proxy::open(proxy, &mut stream, &self.address, end) {
                 Ok(proxy::Answer::Open) => return Ok(stream),
                 Ok(proxy::Answer::Later(why)) => reason = why,
                 Ok(proxy::Answer::Never(reason)) => {
                     let (address, after) = (self.address.clone(), Duration::ZERO);
                     return Err(Failure::Never(Error::NoRelay { address, after, reason }));
                 }
-                Err(error) => reason = format!("the proxy: {error}"),
+                Err(error) => reason = proxy::failed(self.proxy.as_ref(), &error),
             }
         }
         // The name may stand for another machine by now.
-        let first = self.proxy.as_deref().unwrap_or(&self.address);
-        if let Ok(found) = resolve(first, Duration::ZERO, &mut |_| ()) {
+        let first = self.proxy.as_ref().map_or(Ok(self.address.clone()), Proxy::address);
+        if let Ok(found) = first.and_then(|first| resolve(&first, Duration::ZERO, &mut |_| ())) {
             *self.targets.lock().unwrap_or_else(PoisonError::into_inner) = found;
         }
         Err(self.gone(&reason))

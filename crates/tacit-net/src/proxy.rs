@@ -1,13 +1,166 @@
-//! A tunnel through an HTTP proxy: the method CONNECT of RFC 9110, section 9.3.6.
+//! A tunnel through an HTTP proxy: the method CONNECT of RFC 9110, section 9.3.6, with user and password as RFC 7617
+//! has them.
 
 use crate::error::printable;
 use crate::{Error, Result};
+use std::fmt;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// Longest head of an answer.
 const LONGEST_HEAD: usize = 8 << 10;
+
+/// An HTTP proxy: `HOST:PORT`, or `http://USER:PASSWORD@HOST:PORT`, in which each part may be left out but the host.
+///
+/// The password is never shown, by [`Debug`](fmt::Debug) and errors neither.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    text: Zeroizing<String>,
+    /// The variable of the environment that named it.
+    by: Option<&'static str>,
+}
+
+impl Proxy {
+    /// The proxy that `text` names; whether it serves shows when it is used.
+    pub fn new(text: &str) -> Self {
+        Proxy { text: Zeroizing::new(text.to_owned()), by: None }
+    }
+
+    /// The proxy that the environment names for a connection to `target`, `HOST:PORT`: in `HTTPS_PROXY` or
+    /// `https_proxy`, unless `NO_PROXY` or `no_proxy` has the target, or the target is this machine.
+    pub fn from_environment(target: &str) -> Option<Self> {
+        Self::from_variables(target, |name| std::env::var(name).ok())
+    }
+
+    fn from_variables(target: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let first = |names: [&'static str; 2]| {
+            names.into_iter().find_map(|name| Some((name, variable(name).filter(|value| !value.is_empty())?)))
+        };
+        let (by, text) = first(["HTTPS_PROXY", "https_proxy"])?;
+        let (host, port) = target.rsplit_once(':')?;
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        let is_here =
+            host.parse::<IpAddr>().map_or(host == "localhost", |ip| ip.to_canonical().is_loopback());
+        let excepted = first(["NO_PROXY", "no_proxy"])
+            .is_some_and(|(_, list)| list.split(',').any(|one| is_excepted(one.trim(), &host, port)));
+        (!is_here && !excepted).then(|| Proxy { text: Zeroizing::new(text), by: Some(by) })
+    }
+
+    /// `HOST:PORT` of the proxy.
+    pub(crate) fn address(&self) -> Result<String> {
+        let unfit = |what: &str| Error::Address {
+            address: self.to_string(),
+            reason: format!("{what}; give HOST:PORT, or http://USER:PASSWORD@HOST:PORT"),
+        };
+        let rest = match self.text.split_once("://") {
+            Some(("http", rest)) => rest,
+            Some(_) => return Err(unfit("a proxy is spoken to by http:// only")),
+            None => &*self.text,
+        };
+        let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest).trim_end_matches('/');
+        let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let address =
+            if has_port || !self.text.contains("://") { rest.to_owned() } else { format!("{rest}:80") };
+        check(&address).map_err(|_| unfit("not the address of a proxy"))?;
+        Ok(address)
+    }
+
+    /// The password of a text as `new` takes it, as it stands there; `None` where it has none.
+    pub fn password(text: &str) -> Option<&str> {
+        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let (_, password) = rest.rsplit_once('@')?.0.split_once(':')?;
+        Some(password).filter(|password| !password.is_empty())
+    }
+
+    /// The line of a request that says who asks, with its end; empty where nobody is named.
+    fn authorization(&self) -> Zeroizing<String> {
+        let rest = self.text.split_once("://").map_or(&**self.text, |(_, rest)| rest);
+        let Some((user, _)) = rest.rsplit_once('@') else { return Zeroizing::default() };
+        let (user, password) = user.split_once(':').unwrap_or((user, ""));
+        let mut both = decoded(user);
+        both.push(b':');
+        both.extend_from_slice(&decoded(password));
+        Zeroizing::new(format!("Proxy-Authorization: Basic {}\r\n", &**base64(&both)))
+    }
+}
+
+/// Without user and password, and who named it.
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rest = self.text.split_once("://").map_or(&**self.text, |(_, rest)| rest);
+        let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+        f.write_str(&crate::shown(rest))?;
+        self.by.map_or(Ok(()), |by| write!(f, " (from {by})"))
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({self})")
+    }
+}
+
+/// Whether an entry of `NO_PROXY` has the host: its name, a name that it ends in, its address, each with a port if it
+/// is meant alone, or `*`.
+fn is_excepted(entry: &str, host: &str, port: &str) -> bool {
+    if entry == "*" {
+        return true;
+    }
+    let entry = entry.to_ascii_lowercase();
+    let is_address = entry.parse::<IpAddr>().is_ok();
+    let (name, of_port) = match entry.rsplit_once(':') {
+        Some((name, digits)) if !is_address && digits.parse::<u16>().is_ok() => {
+            (name.to_owned(), Some(digits.to_owned()))
+        }
+        _ => (entry, None),
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']').trim_start_matches('.');
+    let is_name = !name.is_empty()
+        && (host == name || host.strip_suffix(name).is_some_and(|before| before.ends_with('.')));
+    is_name && of_port.is_none_or(|digits| digits == port)
+}
+
+/// A user or a password, of which `%40` and the like stand for bytes.
+fn decoded(text: &str) -> Zeroizing<Vec<u8>> {
+    let mut out = Zeroizing::new(Vec::with_capacity(text.len()));
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        match (byte, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high << 4 | low) as u8);
+                rest = &after[2..];
+            }
+            _ => {
+                out.push(byte);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+/// RFC 4648, section 4. The table is read at places that a password gives: the proxy gets it in the clear anyway.
+fn base64(bytes: &[u8]) -> Zeroizing<String> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = Zeroizing::new(String::with_capacity(bytes.len().div_ceil(3) * 4));
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let digit = ALPHABET[(bits >> (18 - 6 * at)) as usize & 63];
+            out.push(if at <= group.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}
+
+/// Why a connection failed, to the proxy or through it if there is one.
+pub(crate) fn failed(proxy: Option<&Proxy>, error: &std::io::Error) -> String {
+    proxy.map_or_else(|| error.to_string(), |proxy| format!("the proxy {proxy}: {error}"))
+}
 
 /// What a proxy said.
 pub(crate) enum Answer {
@@ -35,22 +188,30 @@ pub(crate) fn check(address: &str) -> Result<()> {
     }
 }
 
-/// Asks the proxy at the other end of `stream` for a tunnel to `address`, until `deadline`.
+/// Asks the `proxy` at the other end of `stream` for a tunnel to `address`, until `deadline`.
 ///
 /// Reads not a byte beyond the head of its answer: what follows is the listener's.
-pub(crate) fn open(stream: &mut TcpStream, address: &str, deadline: Instant) -> std::io::Result<Answer> {
+pub(crate) fn open(
+    proxy: &Proxy,
+    stream: &mut TcpStream,
+    address: &str,
+    deadline: Instant,
+) -> std::io::Result<Answer> {
     let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
     stream.set_write_timeout(Some(left()))?;
-    stream.write_all(format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes())?;
+    let who = proxy.authorization();
+    let asked =
+        Zeroizing::new(format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{}\r\n", who.as_str()));
+    stream.write_all(asked.as_bytes())?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= LONGEST_HEAD || Instant::now() >= deadline {
-            return Ok(Answer::Later(format!("the proxy gave no answer: {}", printable(&head))));
+            return Ok(Answer::Later(format!("the proxy {proxy} gave no answer: {}", printable(&head))));
         }
         stream.set_read_timeout(Some(left()))?;
         let mut byte = [0];
         match stream.read(&mut byte) {
-            Ok(0) => return Ok(Answer::Later("the proxy closed the connection".to_owned())),
+            Ok(0) => return Ok(Answer::Later(format!("the proxy {proxy} closed the connection"))),
             Ok(_) => head.extend_from_slice(&byte),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -59,8 +220,15 @@ pub(crate) fn open(stream: &mut TcpStream, address: &str, deadline: Instant) -> 
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let said = format!("the proxy says {}", printable(line));
-    Ok(match line.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2)) {
+    let said = format!("the proxy {proxy} answered {}", printable(line));
+    let status = line.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5));
+    Ok(match status.and_then(<[u8]>::first) {
+        _ if status == Some(b"407") && who.is_empty() => {
+            Answer::Never(format!("{said}: it wants a user and a password"))
+        }
+        _ if status == Some(b"407") => {
+            Answer::Never(format!("{said}: it does not accept the user and password"))
+        }
         Some(b'2') => Answer::Open,
         Some(b'5') => Answer::Later(said),
         _ => Answer::Never(said),
@@ -74,6 +242,10 @@ mod tests {
 
     /// What `open` makes of a proxy that answers `said`, and what is left to read after it.
     fn answered(said: &'static [u8]) -> (std::io::Result<Answer>, Vec<u8>) {
+        answered_as("p.test:3128", "", said)
+    }
+
+    fn answered_as(named: &str, who: &str, said: &'static [u8]) -> (std::io::Result<Answer>, Vec<u8>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let proxy = std::thread::spawn(move || {
@@ -90,9 +262,10 @@ mod tests {
         });
         let mut stream = TcpStream::connect(address).unwrap();
         let deadline = Instant::now() + Duration::from_secs(5);
-        let answer = open(&mut stream, "alice.test:7700", deadline);
+        let answer = open(&Proxy::new(named), &mut stream, "alice.test:7700", deadline);
         let asked = proxy.join().unwrap();
-        assert_eq!(asked, b"CONNECT alice.test:7700 HTTP/1.1\r\nHost: alice.test:7700\r\n\r\n");
+        let wanted = format!("CONNECT alice.test:7700 HTTP/1.1\r\nHost: alice.test:7700\r\n{who}\r\n");
+        assert_eq!(String::from_utf8(asked).unwrap(), wanted);
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();
         (answer, rest)
@@ -107,6 +280,77 @@ mod tests {
         assert!(matches!(answered(b"HTTP/1.1 503 Not now\r\n\r\n").0, Ok(Answer::Later(_))));
         assert!(matches!(answered(b"SSH-2.0-x\r\n\r\n").0, Ok(Answer::Never(_))));
         assert!(matches!(answered(b"HTTP/1.1 200").0, Ok(Answer::Later(_))));
+    }
+
+    #[test]
+    fn a_user_and_a_password_are_sent_and_never_shown() {
+        // The example of RFC 7617, section 2, and one that a URL has to write otherwise.
+        let who = "Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n";
+        for named in ["http://Aladdin:open%20sesame@p.test:3128", "Aladdin:open sesame@p.test:3128"] {
+            let (answer, _) = answered_as(named, who, b"HTTP/1.1 200 yes\r\n\r\n");
+            assert!(matches!(answer, Ok(Answer::Open)));
+            let (answer, _) = answered_as(named, who, b"HTTP/1.1 407 who\r\n\r\n");
+            let Ok(Answer::Never(why)) = answer else { panic!("taken") };
+            assert!(why.contains("p.test:3128") && why.contains("does not accept the user"), "{why}");
+            for shown in [why, format!("{:?} {0}", Proxy::new(named))] {
+                assert!(!shown.contains("sesame") && !shown.contains("Aladdin"), "{shown}");
+            }
+        }
+        let (answer, _) = answered(b"HTTP/1.1 407 who\r\n\r\n");
+        assert!(matches!(answer, Ok(Answer::Never(why)) if why.contains("wants a user and a password")));
+        for (text, encoded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(text.as_bytes()).as_str(), encoded);
+        }
+        assert_eq!(Proxy::password("http://a:b@c:1"), Some("b"));
+        assert_eq!((Proxy::password("c:1"), Proxy::password("a@c:1")), (None, None));
+    }
+
+    #[test]
+    fn a_proxy_is_named_in_either_form() {
+        let address = |text: &str| Proxy::new(text).address();
+        for text in ["p.test:3128", "http://p.test:3128/", "http://u:p@p.test:3128", "u:p:q@p.test:3128"] {
+            assert_eq!(address(text).unwrap(), "p.test:3128", "{text}");
+        }
+        assert_eq!(address("http://p.test").unwrap(), "p.test:80");
+        for text in ["p.test", "https://p.test:1", "socks5://p.test:1", "http://u:secret@p test:1", ""] {
+            let error = address(text).unwrap_err().to_string();
+            assert!(error.contains("http://USER:PASSWORD@HOST:PORT") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_environment_names_a_proxy_and_exceptions() {
+        let found = |target: &str, none: &str| {
+            Proxy::from_variables(target, |name| match name {
+                "HTTPS_PROXY" => Some("http://p.test:3128".to_owned()),
+                "no_proxy" => Some(none.to_owned()),
+                _ => None,
+            })
+        };
+        let proxy = found("alice.test:7700", "").unwrap();
+        assert_eq!(proxy.to_string(), "p.test:3128 (from HTTPS_PROXY)");
+        for (target, none, is_used) in [
+            ("localhost:1", "", false),
+            ("127.0.0.1:1", "", false),
+            ("[::1]:1", "", false),
+            ("alice.test:1", "*", false),
+            ("alice.test:1", "other.test, alice.test", false),
+            ("Alice.Test:1", "alice.test", false),
+            ("in.alice.test:1", ".alice.test", false),
+            ("in.alice.test:1", "alice.test", false),
+            ("malice.test:1", "alice.test", true),
+            ("alice.test:1", "alice.test:1", false),
+            ("alice.test:2", "alice.test:1", true),
+            ("192.0.2.1:1", "192.0.2.1", false),
+            ("[2001:db8::1]:1", "2001:db8::1", false),
+            ("192.0.2.1:1", "192.0.2.2", true),
+        ] {
+            assert_eq!(found(target, none).is_some(), is_used, "{target} {none}");
+        }
+        assert!(Proxy::from_variables("alice.test:1", |_| None).is_none());
+        assert!(Proxy::from_variables("alice.test:1", |_| Some(String::new())).is_none());
     }
 
     #[test]

@@ -504,7 +504,7 @@ impl House {
         };
         let ended = tacit_crypto::fence::fenced(passed);
         let why = match ended {
-            Ok(Ok(()) | Err(Error::Lost { .. } | Error::Closed)) => None,
+            Ok(Ok(()) | Err(Error::Lost { .. } | Error::Closed { .. })) => None,
             Ok(Err(Error::Cancelled)) if self.cancel.is_cancelled() => Some("the relay ends".to_owned()),
             Ok(Err(Error::Cancelled)) if bytes.get() > self.bounds.bytes => Some("too many bytes".to_owned()),
             Ok(Err(Error::Cancelled)) => Some("too long".to_owned()),

@@ -12,7 +12,7 @@ use crate::setup::{Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
 use crate::tls::Negotiated;
 use crate::waiting::{Event, Vigil};
-use crate::{Agreement, Channel, Error, Party, PublicKey, Result, SessionId, Stats};
+use crate::{Agreement, Cause, Channel, Error, Party, Proxy, PublicKey, Result, SessionId, Stats};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -122,6 +122,11 @@ impl Session {
         let stats = self.stats();
         self.channels.clear();
         stats
+    }
+
+    /// Gives `cause` as the reason where the session ends before the protocol has; see [`Channel::stop`].
+    pub fn stop(&mut self, cause: Cause) {
+        self.channels.iter_mut().for_each(|channel| channel.stop(cause));
     }
 
     /// The channels themselves, for threads that own them.
@@ -282,8 +287,8 @@ impl<'a> Caller<'a> {
             proxy::check(address)?;
         }
         // Behind a proxy it is the proxy that looks the name up.
-        let first = options.proxy.as_deref().unwrap_or(address);
-        let targets = resolve(first, patience, &mut |reason| vigil.go_on(Some(reason)))?;
+        let first = options.proxy.as_ref().map_or(Ok(address.to_owned()), Proxy::address)?;
+        let targets = resolve(&first, patience, &mut |reason| vigil.go_on(Some(reason)))?;
         drop(vigil);
         Ok(Self::to(address, options, targets))
     }
@@ -318,7 +323,7 @@ impl<'a> Caller<'a> {
             let outcome = prepare(stream, Party::Second, self.options, &self.pace, deadline)
                 .and_then(|mut prepared| greet(&mut prepared).map(|greeted| (prepared, greeted)));
             let error = match outcome {
-                Err(error @ (Error::Lost { .. } | Error::Closed)) => error,
+                Err(error @ (Error::Lost { .. } | Error::Closed { .. })) => error,
                 Err(error) if self.options.cancel.is_cancelled() => {
                     return Err(self.options.cancel.cause(error));
                 }
@@ -347,18 +352,16 @@ impl<'a> Caller<'a> {
 
     /// The connection, through the proxy if there is one; or why there is none just now.
     fn tunnel(&self, mut stream: TcpStream) -> Result<std::result::Result<TcpStream, String>> {
-        if self.options.proxy.is_none() {
-            return Ok(Ok(stream));
-        }
+        let Some(proxy) = &self.options.proxy else { return Ok(Ok(stream)) };
         let deadline = later(Instant::now(), self.left().min(ATTEMPT));
-        Ok(match proxy::open(&mut stream, self.address, deadline) {
+        Ok(match proxy::open(proxy, &mut stream, self.address, deadline) {
             Ok(Answer::Open) => Ok(stream),
             Ok(Answer::Later(reason)) => Err(reason),
             Ok(Answer::Never(reason)) => {
                 let (address, after) = (self.address.to_owned(), self.options.limits.connect);
                 return Err(Error::Unreachable { address, after, reason });
             }
-            Err(error) => Err(format!("the proxy: {error}")),
+            Err(error) => Err(proxy::failed(Some(proxy), &error)),
         })
     }
 
@@ -382,7 +385,7 @@ impl<'a> Caller<'a> {
                         Ok(stream) => return Ok(stream),
                         Err(why) => reason = why,
                     },
-                    Err(error) => reason = error.to_string(),
+                    Err(error) => reason = proxy::failed(self.options.proxy.as_ref(), &error),
                 }
             }
             if self.left() <= pause.next() {

@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::tcp::{ShapedLink, SharedPace, TcpLink};
 use crate::tls::{Negotiated, Tls};
 use crate::waiting::Observer;
-use crate::{Channel, Error, Limits, Party, Result, SessionId};
+use crate::{Channel, Error, Limits, Party, Proxy, Result, SessionId};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -52,9 +52,9 @@ pub struct Options {
     pub observer: Observer,
     /// What ends the session from another thread; nothing unless said otherwise.
     pub cancel: Cancel,
-    /// An HTTP proxy, as `HOST:PORT`, that a connecting party asks for a tunnel to the listener; none unless
-    /// said otherwise. It sees the listener's address, and of the rest what anybody on the way sees.
-    pub proxy: Option<String>,
+    /// An HTTP proxy that a connecting party asks for a tunnel to the listener; none unless said otherwise. It sees
+    /// the listener's address, and of the rest what anybody on the way sees.
+    pub proxy: Option<Proxy>,
     /// A relay, as `HOST:PORT`, where the sides meet instead of at the listener's address; none unless said
     /// otherwise. See [`meeting`](crate::meeting).
     pub via: Option<String>,

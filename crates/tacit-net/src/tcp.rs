@@ -40,6 +40,7 @@ pub struct TcpLink {
     stream: Arc<TcpStream>,
     sent: u64,
     received: u64,
+    cancel: Cancel,
 }
 
 impl TcpLink {
@@ -47,12 +48,12 @@ impl TcpLink {
     pub fn new(stream: TcpStream) -> Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(TcpLink { stream: Arc::new(stream), sent: 0, received: 0 })
+        Ok(TcpLink { stream: Arc::new(stream), sent: 0, received: 0, cancel: Cancel::default() })
     }
 
     /// As [`new`](Self::new), for as long as `cancel` lets it.
     pub(crate) fn watched(stream: TcpStream, cancel: &Cancel) -> Result<Self> {
-        let link = Self::new(stream)?;
+        let link = TcpLink { cancel: cancel.clone(), ..Self::new(stream)? };
         cancel.watch(&link.stream)?;
         Ok(link)
     }
@@ -96,6 +97,10 @@ impl Link for TcpLink {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.stream.as_fd())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
     fn wire_bytes(&self) -> (u64, u64) {
@@ -253,6 +258,10 @@ impl Link for ShapedLink {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.tcp.descriptor()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.tcp.is_cancelled()
     }
 
     fn wire_bytes(&self) -> (u64, u64) {

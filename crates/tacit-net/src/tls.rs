@@ -793,6 +793,10 @@ impl Link for TlsLink {
         self.link.descriptor()
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.link.is_cancelled()
+    }
+
     fn wire_bytes(&self) -> (u64, u64) {
         self.link.wire_bytes()
     }

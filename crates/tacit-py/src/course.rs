@@ -97,7 +97,7 @@ pub(crate) fn run<T: Send + 'static>(
     worker?;
     let outcome = wait(py, listener, desk, result);
     if outcome.is_err() {
-        cancel.cancel();
+        cancel.interrupt();
     }
     outcome?.map_err(|error| fault::raise(py, &error))
 }

@@ -76,9 +76,10 @@ impl Peer {
             let model = link.parse::<LinkModel>().map_err(|error| fault::usage(py, error.to_string()))?;
             session = session.link(model);
         }
-        if let Some(proxy) = proxy {
-            session = session.proxy(proxy);
-        }
+        session = match proxy {
+            Some(proxy) => session.proxy(proxy),
+            None => session.proxy_from_environment(),
+        };
         let session = match (&identity, peer) {
             (Some(identity), Some(peer)) => session.keys(identity, &peer),
             (None, None) => session.plaintext(),

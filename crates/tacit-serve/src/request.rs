@@ -75,6 +75,13 @@ fn recorded((begun, result, theirs): Recorded) -> Result<bool> {
     Ok(signed)
 }
 
+/// The record of a run that `error` ended, of which the service hears; returns the error.
+fn broken_off(error: Error, session: &mut Session, begun: Begun) -> Result<Error> {
+    error.tell(session);
+    begun.finish("broken off", &Value::Null, None)?;
+    Ok(error)
+}
+
 /// Asks over an open session; `identity` signs our records, and unless the session knows its peers by
 /// certificate it is the one that the session has proved.
 ///
@@ -229,10 +236,7 @@ impl Offered {
         let part = Part { offer: &self.offer, job, keys, gift, peer_keys: service_keys };
         let played = match play::run(session, &part, observer) {
             Ok(played) => played,
-            Err(error) => {
-                begun.finish("broken off", &Value::Null, None)?;
-                return Err(error);
-            }
+            Err(error) => return Err(broken_off(error, session, begun)?),
         };
         detail("played", &self.offer.run, format!("{:.3} s", played.wall.as_secs_f64()));
         let mut revealed = played.revealed;
@@ -282,10 +286,7 @@ impl Offered {
         let session = &mut self.session;
         let answers = match querying.run(session.channels(), tags, keys.elements(), observer) {
             Ok(answers) => answers,
-            Err(error) => {
-                begun.finish("broken off", &Value::Null, None)?;
-                return Err(error);
-            }
+            Err(error) => return Err(broken_off(error, session, begun)?),
         };
         let wall = start.elapsed();
         let result = Some(play::answered(keys, &answers));
@@ -374,6 +375,7 @@ impl Offered {
         match agreed {
             Ok(()) => Ok((begun, go.keys)),
             Err(error) => {
+                error.tell(&mut self.session);
                 begun.finish("not begun", &Value::Null, None)?;
                 Err(error)
             }

@@ -209,6 +209,7 @@ fn options(policy: &Policy, identity: &Identity, cancel: &Cancel, door: &Observe
     options.cancel = cancel.clone();
     options.observer = door.clone();
     options.via = policy.is_via.then(|| policy.listen.clone());
+    options.proxy = options.via.as_deref().and_then(tacit::net::Proxy::from_environment);
     Ok(options)
 }
 

@@ -166,7 +166,10 @@ pub(crate) fn visit(house: &House, mut session: Session) {
             visit.tell("refused", Some(no.rule), words);
         }
         End::Declined => visit.tell("declined", None, ""),
-        End::Failed(error) => visit.tell("failed", None, error.to_string()),
+        End::Failed(error) => {
+            error.tell(&mut session);
+            visit.tell("failed", None, error.to_string());
+        }
     }
 }
 

@@ -123,7 +123,57 @@ impl Error {
     /// Whether the connection was lost, by the network or because the peer's process ended: what another
     /// connection mends.
     pub fn is_lost_link(&self) -> bool {
-        let link = match self {
+        use tacit_net::Error as Net;
+        matches!(
+            self.link(),
+            Some(
+                Net::Closed { .. }
+                    | Net::Lost { .. }
+                    | Net::Timeout { .. }
+                    | Net::Broken
+                    | Net::Tls(_)
+                    | Net::Io(_)
+            )
+        )
+    }
+
+    /// What the peer may be told of why this side ends the run, of a fixed list; `None` where it is told nothing.
+    ///
+    /// That is so of every failed check and of whatever else can depend on what the peer sent in a protocol, so that
+    /// a cheater learns no more than that the run has ended.
+    pub fn cause(&self) -> Option<tacit_net::Cause> {
+        use tacit_net::{Cause, Error as Net};
+        if let Some(link) = self.link() {
+            return match link {
+                Net::Cancelled => Some(Cause::Interrupted),
+                Net::Timeout { .. } | Net::Overtime { .. } => Some(Cause::Waited),
+                _ => None,
+            };
+        }
+        match self {
+            Error::Table(error) if error.is_usage() => Some(Cause::Settings),
+            Error::Input(_) | Error::File { .. } | Error::Table(_) => Some(Cause::Files),
+            Error::Usage(_) | Error::Parameter { .. } => Some(Cause::Settings),
+            Error::Psi(
+                tacit_psi::Error::PeerSetTooLarge { .. }
+                | tacit_psi::Error::PeerRowsTooWide { .. }
+                | tacit_psi::Error::TooManyQueries { .. }
+                | tacit_psi::Error::Outlived { .. },
+            ) => Some(Cause::Limit),
+            _ => None,
+        }
+    }
+
+    /// Tells the peer of `session` why this side ends it: the [`cause`](Self::cause), if there is one.
+    pub fn tell(&self, session: &mut tacit_net::Session) {
+        if let Some(cause) = self.cause() {
+            session.stop(cause);
+        }
+    }
+
+    /// What the link says, where it is that.
+    fn link(&self) -> Option<&tacit_net::Error> {
+        match self {
             Error::Net(error)
             | Error::Ot(tacit_ot::Error::Net(error))
             | Error::Psi(
@@ -135,14 +185,9 @@ impl Error {
             )
             | Error::TwoPc(
                 tacit_2pc::Error::Net(error) | tacit_2pc::Error::Ot(tacit_ot::Error::Net(error)),
-            ) => error,
-            _ => return false,
-        };
-        use tacit_net::Error as Net;
-        matches!(
-            link,
-            Net::Closed | Net::Lost { .. } | Net::Timeout { .. } | Net::Broken | Net::Tls(_) | Net::Io(_)
-        )
+            ) => Some(error),
+            _ => None,
+        }
     }
 
     /// Of two errors of one run the one to be told and acted on: a failed check before any other fault of the

@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn of_several_threads_errors_a_failed_check_is_told_before_a_lost_link() {
-        let lost = || Error::Net(tacit_net::Error::Closed);
+        let lost = || Error::Net(tacit_net::Error::Closed { cause: None });
         let failed =
             || Error::Ot(tacit_ot::Error::Cheated { protocol: "test", what: "the check that fails" });
         let spent = || Error::Ot(tacit_ot::Error::Spent("test"));

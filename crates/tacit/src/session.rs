@@ -16,8 +16,8 @@ use std::path::Path;
 use std::time::Instant;
 use tacit_crypto::{BitVec, workers};
 use tacit_net::{
-    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKeys,
-    Stats, Tls,
+    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, Proxy,
+    PublicKeys, Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
 use tacit_store::pool::{Header, PoolKey};
@@ -46,7 +46,7 @@ pub struct Session {
     limits: Limits,
     observer: Observer,
     cancel: Cancel,
-    proxy: Option<String>,
+    proxy: Option<Proxy>,
 }
 
 impl Session {
@@ -195,10 +195,22 @@ impl Session {
         self
     }
 
-    /// The HTTP proxy, as `HOST:PORT`, that a side which connects asks for a tunnel to the peer: none unless
-    /// said otherwise.
+    /// The HTTP proxy, as `HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`, that a side which connects asks for a
+    /// tunnel to the peer or the relay: none unless said otherwise.
     pub fn proxy(mut self, address: &str) -> Self {
-        self.proxy = Some(address.to_owned());
+        self.proxy = Some(Proxy::new(address));
+        self
+    }
+
+    /// As [`proxy`](Self::proxy), if the environment names one for this session's peer or relay: see
+    /// [`Proxy::from_environment`].
+    pub fn proxy_from_environment(mut self) -> Self {
+        self.proxy = match &self.endpoint {
+            Endpoint::Listen(_) => None,
+            Endpoint::Connect(address) | Endpoint::Meet(address) | Endpoint::Call(address) => {
+                Proxy::from_environment(address)
+            }
+        };
         self
     }
 
@@ -410,9 +422,19 @@ impl Session {
         agreement: Agreement,
         job: impl FnOnce(&mut tacit_net::Session) -> Result<T>,
     ) -> Result<(T, Stats)> {
-        let ended =
-            |error| if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error };
-        self.run_to_the_end(agreement, job).map_err(ended)
+        self.run_to_the_end(agreement, job).map_err(|error| self.ended(error))
+    }
+
+    /// `error`, or that the session was cancelled where it was.
+    fn ended(&self, error: Error) -> Error {
+        if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error }
+    }
+
+    /// Tells the peer why the session `opened` ends, as far as it may know.
+    fn stopped(&self, opened: &mut tacit_net::Session, error: Error) -> Error {
+        let error = self.ended(error);
+        error.tell(opened);
+        error
     }
 
     fn run_to_the_end<T>(
@@ -424,11 +446,14 @@ impl Session {
         if opened.tls().is_none() {
             opened.channels().iter_mut().for_each(Channel::audit);
         }
-        let result = job(&mut opened)?;
-        for channel in opened.channels() {
-            channel.confirm()?;
+        let ran = job(&mut opened).and_then(|result| {
+            opened.channels().iter_mut().try_for_each(Channel::confirm)?;
+            Ok(result)
+        });
+        match ran {
+            Ok(result) => Ok((result, opened.stats())),
+            Err(error) => Err(self.stopped(&mut opened, error)),
         }
-        Ok((result, opened.stats()))
     }
 
     /// Opens a connection for a job: `agreement` names it and its parameters, to which the security is added.

@@ -44,7 +44,7 @@ pub(crate) struct KeyArgs {
     /// Words for nothing in your file, such as NULL,\N,n/a: a cell that is one of them counts as empty
     #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
-    /// Shows up to so many values that are no key of their type; they are shown here and sent nowhere
+    /// Shows up to N values that are not valid keys of their type; they are shown here and sent nowhere
     #[arg(long, value_name = "N", default_value_t = 0)]
     show_refused: u16,
 }
@@ -74,6 +74,11 @@ pub(crate) fn column_list(text: &str) -> std::result::Result<Columns<String>, St
 }
 
 impl KeyArgs {
+    /// The words for nothing that were given, as they stand on a command line.
+    pub(crate) fn nulls(&self) -> Vec<String> {
+        all(&self.null).iter().flat_map(|word| ["--null".to_owned(), quoted(word)]).collect()
+    }
+
     /// Whether a column was named.
     pub(crate) fn is_given(&self) -> bool {
         !self.key.is_empty()

@@ -35,7 +35,8 @@ pub(crate) struct PeerArgs {
     /// Meets the peer at this relay, HOST:PORT, where both sides call: for two behind firewalls
     #[arg(long, value_name = "RELAY", conflicts_with_all = ["listen", "connect", "insecure_plaintext", "authority"])]
     via: Option<String>,
-    /// The HTTP proxy, as HOST:PORT, that leads to the peer or the relay (method CONNECT)
+    /// The HTTP proxy that leads to the peer or the relay: HOST:PORT, or http://USER:PASSWORD@HOST:PORT (default: that
+    /// of HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
     proxy: Option<String>,
     /// Your private key, from `tacit keygen`
@@ -54,7 +55,7 @@ pub(crate) struct PeerArgs {
     /// The name in the peer's certificate, with --authority
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
-    /// Runs without TLS: anybody on the way can read and change everything
+    /// Runs without TLS: anyone on the way can read and change everything
     #[arg(long, conflicts_with_all = ["identity", "peer", "authority"])]
     insecure_plaintext: bool,
     /// Allows --insecure-plaintext beyond this machine
@@ -158,13 +159,14 @@ impl PeerArgs {
         };
         let session = match &self.proxy {
             Some(proxy) => session.proxy(proxy),
-            None => session,
+            None => session.proxy_from_environment(),
         };
         let session = session
             .security(security.into())
             .link(self.link)
             .limits(self.limits())
-            .observer(self.observer(context));
+            .observer(self.observer(context))
+            .cancel(tacit_console::fault::interrupt());
         let session = match self.threads {
             Some(threads) => session.threads(threads.into()),
             None => session,

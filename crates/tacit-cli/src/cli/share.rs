@@ -1,5 +1,6 @@
 //! A side's share of what was made, in a NumPy archive.
 
+use crate::cli::Context;
 use crate::cli::output::{Output, name, write_fault};
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block};
@@ -9,6 +10,13 @@ use tacit::job::ot::{Role, Sink};
 use tacit::ot::{Kind, Sent};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
+
+/// Says before the run that what it makes is thrown away, where no file was named for it.
+pub(crate) fn note_none(out: Option<&Path>, context: &Context) {
+    if out.is_none() {
+        context.note("note: no --out: what is made is thrown away at the end");
+    }
+}
 
 /// An archive of arrays while it is being written.
 pub(crate) struct Arrays {

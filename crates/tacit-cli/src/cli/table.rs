@@ -21,8 +21,8 @@ pub(crate) struct Written {
     /// What encloses fields of your file that hold a separator: one character, or none
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = quote)]
     quote: Quote,
-    /// What stands before a quote in a quoted field of your file, such as \, if quotes are not doubled; with
-    /// --quote none, what stands before a separator or a line end that is part of a field
+    /// What comes before a quote in a quoted field of your file, such as \, if quotes are not doubled; with
+    /// --quote none, what comes before a separator or a line end that is part of a field
     #[arg(long, value_name = "CHAR", value_parser = byte)]
     escape: Option<u8>,
     /// The first line of your file is data; columns are then named by their numbers, from 1
@@ -59,9 +59,13 @@ enum Errors {
 }
 
 impl Dialect {
-    /// Whether nothing is said of how the table is written.
-    pub(crate) fn is_usual(&self) -> bool {
-        self.written.is_usual()
+    /// The options that were given, as they stand on a command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = self.written.words();
+        if self.refuse_empty_keys {
+            words.push("--refuse-empty-keys".to_owned());
+        }
+        words
     }
 
     /// The options of the library.
@@ -75,6 +79,42 @@ impl Written {
     /// Whether nothing was said of it.
     pub(crate) fn is_usual(&self) -> bool {
         self.options() == Options::default()
+    }
+
+    /// The options that were given, as they stand on a command line.
+    fn words(&self) -> Vec<String> {
+        let usual = Options::default();
+        let own = self.options();
+        let char = |byte: u8| char::from(byte).to_string();
+        let delimiter = match own.delimiter {
+            Delimiter::Byte(b'\t') => Some("tab".to_owned()),
+            Delimiter::Byte(byte) => Some(char(byte)),
+            _ => None,
+        };
+        let quote = match own.quote {
+            Quote::None => Some("none".to_owned()),
+            Quote::Byte(byte) => Some(char(byte)),
+            _ => None,
+        };
+        let value = |name: &str, value: Option<String>| value.map(|value| vec![name.to_owned(), value]);
+        let flag = |name: &str, is_given: bool| is_given.then(|| vec![name.to_owned()]);
+        let differs = |is_other: bool, text: String| is_other.then_some(text);
+        [
+            value("--delimiter", delimiter),
+            value("--quote", quote),
+            value("--escape", own.escape.map(char)),
+            flag("--no-header", self.no_header),
+            value("--encoding", own.encoding.map(|encoding| encoding.name().to_owned())),
+            value("--skip-lines", differs(own.skip_lines != usual.skip_lines, own.skip_lines.to_string())),
+            flag("--decimal-comma", own.decimal_comma),
+            flag("--binary-as-text", own.binary_as_text),
+            value("--max-row", differs(own.max_row != usual.max_row, self.max_row.to_string())),
+            value("--error-cells", differs(own.error_cells != usual.error_cells, "null".to_owned())),
+        ]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect()
     }
 
     /// The options of the library.

@@ -80,7 +80,7 @@ struct VerifyArgs {
     /// Authorities, in a PEM file, that every certificate in the records must lead to
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
-    /// The run that --input is about
+    /// The run that --input is about: its name, or as much of the start as tells it from the others
     #[arg(long, value_name = "RUN", requires = "input")]
     run: Option<String>,
     /// The table that the owner put in, repeated where the run had several files; needs the folder with the private
@@ -225,10 +225,25 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
+/// The record of the run whose name begins so.
+fn the_run<'a>(chain: &'a Chain, start: &str) -> Result<&'a Record> {
+    let start = start.trim_end_matches('…').to_ascii_lowercase();
+    let mut found = chain.records().filter(|record| record.run().starts_with(&start));
+    match (found.next(), found.next()) {
+        (Some(record), None) => Ok(record),
+        (None, _) => Err(Error::Input(format!("there is no record of run {}", shown(&start)))),
+        (Some(one), Some(other)) => Err(Error::Input(format!(
+            "several runs begin with {}, such as {} and {}; give more of it",
+            shown(&start),
+            shown(one.run()),
+            shown(other.run())
+        ))),
+    }
+}
+
 /// Whether the input is what the owner put into this run.
 fn check_input(args: &VerifyArgs, chain: &Chain, run: &str) -> Result<()> {
-    let found = chain.records().find(|record| record.run() == run);
-    let record = found.ok_or_else(|| Error::Input(format!("there is no record of run {}", shown(run))))?;
+    let record = the_run(chain, run)?;
     match audit::opens_input(&args.records, record, &args.input)? {
         true => Ok(()),
         false => Err(Error::Input(format!(
@@ -358,7 +373,9 @@ fn export(args: &ExportArgs, context: &Context) -> Result<()> {
 
 fn show(args: &ShowArgs, context: &Context) -> Result<()> {
     let chain = audit::load(&args.records)?;
-    let wanted = |record: &&Record| args.run.as_ref().is_none_or(|run| record.run() == run);
+    let wanted = |record: &&Record| {
+        args.run.as_ref().is_none_or(|run| record.run().starts_with(&run.to_ascii_lowercase()))
+    };
     let found: Vec<&Record> = chain.records().filter(wanted).collect();
     if let (Some(run), []) = (&args.run, found.as_slice()) {
         return Err(Error::Input(format!("there is no record of run {}", shown(run))));

@@ -147,14 +147,13 @@ fn list(args: &Args, context: &Context) -> Result<()> {
     if let Some(key) = key {
         let inputs: Vec<String> =
             args.input.iter().map(|path| format!("--input {}", shell(&path.to_string_lossy()))).collect();
-        let (inputs, key) = (inputs.join(" "), shell(&key));
+        let written = args.table.words().into_iter().chain(args.key.nulls());
+        let written: String = written.map(|word| format!(" {}", shell(&word))).collect();
+        let (inputs, key) = (inputs.join(" "), shell(&key) + &written);
         text += &format!(
             "\nto check the keys:      tacit check {inputs} --key {key}\nto run with a partner:  tacit psi --connect \
              HOST:7700 --identity tacit.key --peer peer.pub \\\n      {inputs} --key {key} --output matches.csv"
         );
-        if !args.table.is_usual() {
-            text += "\nadd your options for how the table is written to both";
-        }
     }
     context.result(&object, text.trim_end())
 }

@@ -50,7 +50,7 @@ pub(super) struct ExpandArgs {
     /// Your seed
     #[arg(long, value_name = "FILE")]
     seed: PathBuf,
-    /// Where our share goes
+    /// The file for your share
     #[arg(long, value_name = "SHARE.npz")]
     out: PathBuf,
 }

@@ -12,6 +12,7 @@ pub(crate) mod total;
 use crate::cli::Context;
 use crate::cli::output::{Output, destination, open};
 use crate::cli::peer::{PeerArgs, Security, learned};
+use crate::cli::report::{Report, ReportArgs};
 use form::Form;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ Negative ones are for functions of signed numbers (--list), or any with --format
 unless --format says more. A program's values are literals of its language, in and out.
 A batch reads a table (CSV, Parquet or Arrow), one evaluation a row. --columns says which columns hold the inputs, in the
 function's order: one for each input, or one for each value of all inputs. Both sides' tables have the same number of rows.
---output holds our rows with the outputs behind them, typed where the file has types.
+--output has your rows with the outputs after them, typed where the file has types.
 
 --offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left.
 tacit eval pool make prepares gates whatever their function, and --pool uses them up. Both files are sealed with the identity
@@ -79,7 +80,7 @@ pub(super) enum FormatArg {
     Hex,
     /// Decimal integers, negative where the function's numbers are signed
     Decimal,
-    /// Decimal integers in two's complement, our inputs too, whatever the function says
+    /// Decimal integers in two's complement, your inputs too, whatever the function's own type is
     Signed,
 }
 
@@ -100,6 +101,15 @@ pub enum AggregateArg {
     Sum,
     /// How many are not zero
     Count,
+}
+
+impl AggregateArg {
+    fn name(self) -> &'static str {
+        match self {
+            AggregateArg::Sum => "sum",
+            AggregateArg::Count => "count",
+        }
+    }
 }
 
 /// What `tacit eval` does besides evaluations.
@@ -130,7 +140,7 @@ pub(crate) struct Args {
     role: Option<Role>,
     #[command(flatten)]
     given: batch::InputArgs,
-    /// Writes the table's rows with the outputs behind them to this file, in the format that its name says
+    /// Writes the table's rows with the outputs after them to this file, in the format that its name says
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
     /// Of all rows only the sum of the results is shown, or how many of them are true or not zero;
@@ -146,7 +156,7 @@ pub(crate) struct Args {
     /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that keep to it; auto
+    /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that follow it; auto
     /// measures the link where several serve. Must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", value_parser = protocols())]
     protocol: String,
@@ -173,9 +183,11 @@ pub(crate) struct Args {
     /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run: the evaluations to tell the cost of
+    /// With --dry-run: how many evaluations to estimate
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32), requires = "dry_run")]
     rows: u64,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     peer: PeerArgs,
 }
@@ -238,6 +250,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         args.peer.allow(entry.name)?;
     }
     if let Some(path) = &args.offline {
+        args.report.refuse("the half of an evaluation that has no inputs")?;
         return halves::offline(&args, path, &function, &job, context);
     }
     if args.output.is_some() && !job.tells(role) {
@@ -290,6 +303,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         job.fits(pool, rows.len()).map_err(|e| pool::blamed(path, e))?;
         refuse_memory(function, job.memory_with(pool))?;
     }
+    let page = args.page()?;
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
     let progress = context.progress("waiting", 0, "rows");
@@ -325,7 +339,18 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         rows: rows.len(),
         learns: job.learns(job.peer()),
     };
-    report(&args, context, &subject, &evaluated, wall, &stats)
+    report((&args, page), context, &subject, &evaluated, wall, &stats)
+}
+
+impl Args {
+    /// The page about the run, if it was asked for. Values of the command line are no file, and stay out of it.
+    fn page(&self) -> Result<Option<Report>> {
+        let tables: Vec<PathBuf> = match self.given.batch {
+            true => self.given.input.iter().map(PathBuf::from).collect(),
+            false => Vec::new(),
+        };
+        self.report.open(|| self.peer.sides(&tables))
+    }
 }
 
 /// What `--protocol` takes.
@@ -359,7 +384,7 @@ struct Subject<'a> {
 }
 
 fn report(
-    args: &Args,
+    (args, page): (&Args, Option<Report>),
     context: &Context,
     subject: &Subject<'_>,
     Evaluated { outputs, protocol, why }: &Evaluated,
@@ -409,6 +434,8 @@ fn report(
         "outputs": shown(Format::Hex),
         "decimals": shown(Format::Decimal),
         "output_names": form.names(),
+        "learned": outputs.is_some(),
+        "aggregate": args.aggregate.map(AggregateArg::name),
         "flags": flags.into_iter().collect::<BTreeMap<_, _>>(),
         "wall_ms": wall.as_secs_f64() * 1e3,
         "bytes_sent": stats.bytes_sent,
@@ -424,6 +451,9 @@ fn report(
         object["decimals"] = json!(null);
         object["output"] = json!(path);
         text = format!("{rows} written to {}", destination(path), rows = counted(rows, "row"));
+    }
+    if let Some(page) = page {
+        page.write(&object, context)?;
     }
     context.result(&object, &text)
 }
@@ -490,7 +520,7 @@ fn list(context: &Context) -> Result<()> {
 
 /// What `--help` says behind the options: the names of the functions and the examples.
 fn after() -> String {
-    let mut names = String::from("Functions (--list tells more):");
+    let mut names = String::from("Functions (--list has more):");
     let mut line = names.len();
     for entry in functions() {
         if line + 1 + entry.name.len() > 80 {

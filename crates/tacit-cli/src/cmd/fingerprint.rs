@@ -10,8 +10,8 @@ use tacit::net::PublicKeys;
 
 const AFTER: &str = "\
 Examples:
-  tacit fingerprint bob.pub         the key that Bob gave us: read it to him over the telephone
-  tacit fingerprint alice.key       our own, which its public half has too until a successor is named";
+  tacit fingerprint bob.pub         the key that Bob gave you: read it to him by phone
+  tacit fingerprint alice.key       your own, the same for its public half until a successor is named";
 
 /// Shows the fingerprint of a key file, private or public.
 #[derive(clap::Args)]

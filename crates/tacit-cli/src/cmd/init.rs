@@ -9,7 +9,7 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::data::columns::{self, Columns};
-use tacit::data::csv::Options;
+use tacit::data::csv::{self, Encoding, Options};
 use tacit::data::keys::{Named as NamedKey, listed, quoted as quoted_column};
 use tacit::net::{Identity, PublicKeys};
 use tacit::{Error, Result};
@@ -84,6 +84,8 @@ struct Questions<R> {
 /// What was answered.
 struct Answers {
     input: String,
+    /// Where the table says by itself that it is not UTF-8.
+    encoding: Option<Encoding>,
     rows: u64,
     key: Vec<String>,
     learns: String,
@@ -95,10 +97,15 @@ struct Answers {
 impl<R: BufRead> Questions<R> {
     fn all(&mut self, policy: bool) -> Result<Answers> {
         let mut table = None;
+        let mut encoding = None;
         let input = self.ask("Your table, such as customers.csv", "", |path| {
-            table = Some(columns::look(&[path.into()], Options::default()).map_err(|e| e.to_string())?);
+            let (found, named) = look(path).map_err(|e| e.to_string())?;
+            (table, encoding) = (Some(found), named);
             Ok(path.to_owned())
         })?;
+        if let Some(encoding) = encoding {
+            say(&format!("    the table is {} text, which the file will say", encoding.name()));
+        }
         let table = table.unwrap_or(Columns { rows: 0, columns: Vec::new() });
         let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
         let default = suggested(&table.columns).filter(|key| is_key(key, &names).is_ok()).unwrap_or_default();
@@ -123,7 +130,7 @@ impl<R: BufRead> Questions<R> {
         let peer = self.ask("The file of your partner's public key", "peer.pub", |file| {
             is_key_file(file, |path| PublicKeys::load(path).map(drop))
         })?;
-        Ok(Answers { input, rows: table.rows, key, learns, reach, identity, peer })
+        Ok(Answers { input, encoding, rows: table.rows, key, learns, reach, identity, peer })
     }
 
     /// Asks until `read` takes the answer.
@@ -141,9 +148,11 @@ impl<R: BufRead> Questions<R> {
             let read_line = self.answers.read_line(&mut line);
             let got = read_line.map_err(|e| Error::Input(format!("standard input: cannot be read: {e}")))?;
             if got == 0 {
-                let what = "the answers on standard input end before question 6 is answered; run `tacit init` at a \
-                            terminal";
-                return Err(Error::Usage(what.into()));
+                let what = format!(
+                    "the answers end at question {} of 6; nothing was written; run `tacit init` again and answer all six",
+                    self.asked
+                );
+                return Err(Error::Usage(what));
             }
             let answer = match line.trim() {
                 "" => default,
@@ -157,6 +166,18 @@ impl<R: BufRead> Questions<R> {
                 Err(what) => say(&format!("    {what}")),
             }
         }
+    }
+}
+
+/// The table's columns, and its encoding where it is another than UTF-8 and shows.
+fn look(path: &str) -> csv::Result<(Columns, Option<Encoding>)> {
+    let input = [PathBuf::from(path)];
+    match columns::look(&input, Options::default()) {
+        Err(csv::Error::Encoded { encoding, .. }) => {
+            let named = Encoding::named(encoding);
+            Ok((columns::look(&input, Options { encoding: named, ..Options::default() })?, named))
+        }
+        other => Ok((other?, None)),
     }
 }
 
@@ -222,6 +243,11 @@ impl Answers {
         format!("[{}]", keys.join(", "))
     }
 
+    /// The line that names the table's encoding, if there is one.
+    fn encoding(&self) -> String {
+        self.encoding.map_or_else(String::new, |encoding| format!("encoding = {}\n", quoted(encoding.name())))
+    }
+
     fn config(&self) -> String {
         let (how, address) = &self.reach;
         let output = match self.learns.as_str() {
@@ -235,6 +261,7 @@ impl Answers {
              # (`tacit psi --help`), and an option on the command line wins.\n\
              [psi]\n\
              input = {}\n\
+             {}\
              key = {}          # COL or COL:TYPE; types must match on both sides: `tacit check --help` lists them\n\
              result = {}                     # me, peer or both; with `me` here, `peer` at your partner's\n\
              {output}\n\
@@ -247,6 +274,7 @@ impl Answers {
              # security = \"semi-honest\"        # faster for some jobs, without protection against a peer that cheats\n\
              # max-peer-rows = 1000000         # the most distinct keys that your partner may have\n",
             quoted(&self.input),
+            self.encoding(),
             self.keys(),
             quoted(&self.learns),
             quoted(address),
@@ -312,6 +340,7 @@ impl Answers {
              \n\
              [sources.table]\n\
              input = {input}\n\
+             {encoding}\
              key = {keys}\n\
              {allowed}\n\
              \n\
@@ -331,6 +360,7 @@ impl Answers {
             identity = path(&self.identity),
             peer = path(&self.peer),
             input = path(&self.input),
+            encoding = self.encoding(),
             keys = self.keys(),
         )
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tacit::crypto::text::counted;
 use tacit::net::durable::folder_of;
 use tacit::net::invite::{self, Code, Introduced, Patience, Place};
-use tacit::net::{Identity, PublicKey};
+use tacit::net::{Identity, Proxy, PublicKey};
 use tacit::{Error, Result};
 
 const AFTER_INVITE: &str = "\
@@ -44,7 +44,8 @@ struct Common {
     /// A name for you, which the partner's file shows beside your key; nobody checks it
     #[arg(long, value_name = "TEXT", default_value = "", value_parser = super::keygen::comment)]
     comment: String,
-    /// The HTTP proxy, as HOST:PORT, that leads to the relay (method CONNECT)
+    /// The HTTP proxy that leads to the relay: HOST:PORT, or http://USER:PASSWORD@HOST:PORT (default: that of
+    /// HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR", requires = "via")]
     proxy: Option<String>,
     /// How many minutes to wait for the partner; an invitation's code then expires
@@ -150,7 +151,9 @@ impl Common {
         PublicKey::can_be_saved(&self.out)?;
         let wait = Some(Duration::from_secs(60 * self.minutes));
         let observer = waiting::observer(context.progress, "your partner");
-        let patience = Patience { wait, proxy: self.proxy.clone(), observer, ..Patience::default() };
+        let named = self.proxy.as_deref().map(Proxy::new);
+        let proxy = named.or_else(|| self.via.as_deref().and_then(Proxy::from_environment));
+        let patience = Patience { wait, proxy, observer, ..Patience::default() };
         Ok((Identity::load(&self.identity)?, patience))
     }
 

@@ -21,7 +21,7 @@ A successor needs no telephone: the old key signs it. Peers accept the old key f
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Where the private key goes; the public one goes beside it, ending in .pub
+    /// The file for the private key; the public one goes next to it, ending in .pub
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// A word for people in the public file, such as a name or an e-mail address
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Makes the key that takes this one's place: the old public key names it, by its signature
     #[arg(long, value_name = "FILE")]
     successor_of: Option<PathBuf>,
-    /// Days for which the old key is accepted beside its successor, 90 at most
+    /// Days for which the old key is accepted as well as its successor, 90 at most
     #[arg(long, value_name = "DAYS", default_value_t = 30, requires = "successor_of", value_parser = clap::value_parser!(u64).range(0..=90))]
     overlap: u64,
 }

@@ -89,13 +89,34 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
+impl Command {
+    /// Whether the peer's command has to be given again as well, once this one was interrupted.
+    fn has_peer(&self) -> bool {
+        use Command as C;
+        matches!(
+            self,
+            C::Invite(_)
+                | C::Join(_)
+                | C::Psi(_)
+                | C::Gateway(_)
+                | C::Ot(_)
+                | C::Vole(_)
+                | C::Triples(_)
+                | C::Eval(_)
+        )
+    }
+}
+
 pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
     match &command {
         Command::Serve(_) => {}
         Command::Relay(_) => tacit_console::fault::stop_on_signals("relay: stopped"),
-        _ => tacit_console::fault::end_on_signals(
+        command if command.has_peer() => tacit_console::fault::end_on_signals(
             "interrupted; nothing was written; run the command again on both sides",
         ),
+        _ => {
+            tacit_console::fault::end_on_signals("interrupted; nothing was written; run the command again");
+        }
     }
     match command {
         Command::Serve(args) => serve::run(args, context),

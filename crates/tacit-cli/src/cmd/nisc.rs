@@ -220,7 +220,7 @@ enum Step {
         /// Against which senders to protect
         #[arg(long, value_enum, default_value = "malicious")]
         security: Security,
-        /// Where the secret key goes; the public one goes beside it, ending in .pub
+        /// The file for the secret key; the public one goes next to it, ending in .pub
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
@@ -231,7 +231,7 @@ enum Step {
         /// The receiver's public key
         #[arg(long, value_name = "FILE")]
         public: PathBuf,
-        /// Where our secret key for this receiver goes
+        /// The file for your secret key for this receiver
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
         /// Where the answer goes
@@ -242,9 +242,9 @@ enum Step {
         #[command(flatten)]
         trusted: Trusted,
     },
-    /// The random OTs of our side: u and m for the receiver, m0 and m1 for a sender
+    /// The random OTs of your side: u and m for the receiver, m0 and m1 for a sender
     Expand {
-        /// Our secret key
+        /// Your secret key
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
         /// The receiver gives the sender's answer

@@ -5,7 +5,8 @@ use crate::cli::output::destination;
 use crate::cli::own::{self, Taken};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
-use crate::cli::share::{Share, archive};
+use crate::cli::report::ReportArgs;
+use crate::cli::share::{Share, archive, note_none};
 use crate::cmd::deal::{self, Seed};
 use crate::cmd::pool;
 use crate::cmd::psi::size;
@@ -49,7 +50,7 @@ enum Command {
     /// A trusted dealer's step: a short seed for each side, which expands to correlated OTs
     #[command(after_help = deal::AFTER)]
     Deal(deal::DealArgs),
-    /// Expands a dealer's seed to our share of its correlated OTs, without the network
+    /// Expands a dealer's seed to your share of its correlated OTs, without the network
     Expand(deal::ExpandArgs),
 }
 
@@ -63,8 +64,8 @@ pub(crate) struct Args {
     /// Which side of the transfers this is
     #[arg(long, value_enum, required = true)]
     role: Option<Role>,
-    /// How many transfers; both sides must say the same. With --choices or --messages as many as the file has
-    #[arg(long, value_name = "N", required_unless_present_any = ["choices", "messages"], value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    /// How many transfers; must match on both sides. With --choices or --messages: the number in the file
+    #[arg(long, value_name = "N", required_unless_present_any = ["choices", "messages"], value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: Option<u64>,
     #[arg(long, value_name = "P", default_value = "auto", help = protocols())]
     protocol: String,
@@ -72,20 +73,20 @@ pub(crate) struct Args {
     /// count and link
     #[arg(long, value_name = "SET")]
     set: Option<String>,
-    /// With ferret, all traffic comes first and the rest needs no peer; both sides must say the same
+    /// With ferret, all traffic comes first and the rest needs no peer; must match on both sides
     #[arg(long, conflicts_with_all = ["pool", "seed"])]
     up_front: bool,
-    /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
+    /// The code of silent: linear (default) or quasi-cyclic; must match on both sides
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
-    /// What is made; both sides must say the same
+    /// What is made; must match on both sides
     #[arg(long, value_enum, default_value = "cot")]
     kind: KindArg,
-    /// Against which peer to protect; both sides must say the same
+    /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only);
-    /// both sides must say the same
+    /// must match on both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
     /// With --kind ot, the sender's own messages: a table with columns m0 and m1, arrays of these names
@@ -99,11 +100,11 @@ pub(crate) struct Args {
     /// With --kind ot, the longest message that the receiver takes
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     max_message: u64,
-    /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; both sides
-    /// must say the same
+    /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; must match
+    /// on both sides
     #[arg(long, value_name = "P", conflicts_with_all = ["kind", "protocol", "set", "code", "up_front", "pool", "seed", "messages", "choices"])]
     of: Option<usize>,
-    /// Writes our share to this file, readable by its owner alone. What a receiver of --kind ot gets may go to
+    /// Writes your share to this file, which only its owner can read. What a receiver of --kind ot gets may go to
     /// a table too (.csv, .parquet, .arrow, .xlsx)
     #[arg(long, value_name = "SHARE.npz", conflicts_with = "messages")]
     out: Option<PathBuf>,
@@ -120,6 +121,8 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    report: ReportArgs,
+    #[command(flatten)]
     peer: PeerArgs,
 }
 
@@ -130,7 +133,7 @@ fn protocols() -> String {
         format!("{}{}", entry.name, if weaker(entry) { " (semi-honest)" } else { "" })
     };
     let names: Vec<String> = ot::extensions().map(word).collect();
-    format!("The protocol: auto, {}; both sides must say the same", names.join(", "))
+    format!("The protocol: auto, {}; must match on both sides", names.join(", "))
 }
 
 /// The help's end at full length: with what every protocol rests on.
@@ -156,7 +159,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let (kind, security) = (tacit::job::vole::Kind::OneOf(p), args.security);
         let job = tacit::job::vole::Job { role: vole::side(role), kind, count, security: security.into() };
         let (base_ot, out) = (args.base_ot.as_deref(), args.out.as_deref());
-        let run = vole::Run { job, name: "ot", peer: &args.peer, base_ot, security, out };
+        let (peer, report) = (&args.peer, &args.report);
+        let run = vole::Run { job, name: "ot", peer, report, base_ot, security, out };
         return if args.dry_run { run.foresee(context) } else { run.make(context) };
     }
     // A name that does not serve is refused before anything else.
@@ -181,6 +185,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         (None, Some(file)) => Seed::open(file, role, threads, count)?.source(),
         (None, None) => Source::Protocol,
     };
+    // Whoever sends messages of their own has nothing to keep.
+    if args.messages.is_none() {
+        note_none(args.out.as_deref(), context);
+    }
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
@@ -191,6 +199,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         _ => None,
     };
     let base = session.base()?;
+    let page = args.report.open(|| args.peer.sides(&[]))?;
     let mut share = match &args.out {
         Some(out) => Shares::create(out, kind, count, role)?,
         None => Shares::Nowhere(()),
@@ -257,6 +266,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         counted(stats.rounds, "round"),
         args.out.as_ref().map_or_else(String::new, |out| format!("; {what} in {}", destination(out))),
     );
+    if let Some(page) = page {
+        page.write(&object, context)?;
+    }
     context.result(&object, &text)
 }
 
@@ -308,6 +320,10 @@ fn own(args: &Args) -> Result<Own> {
     let (file, name, whose) = match (&args.messages, &args.choices) {
         (Some(file), _) => (file, "messages", Role::Sender),
         (_, Some(file)) => (file, "choices", Role::Receiver),
+        _ if args.max_message != tacit::ot::MOST_MESSAGE => {
+            let what = "goes with --choices: drawn choices take messages of 1 MiB at most".to_owned();
+            return Err(Error::Parameter { name: "max-message", what });
+        }
         _ => return Ok(Own::Drawn),
     };
     let refuse = |what: String| Err(Error::Parameter { name, what });

@@ -4,13 +4,13 @@ mod large;
 
 pub(in crate::cmd) use large::{key_size, size};
 
-use crate::cli::Context;
 use crate::cli::keys::{self, Columns, KeyArgs, column_list};
 use crate::cli::output::Output;
 use crate::cli::peer::{PeerArgs, Security};
-use crate::cli::report::{Report, ReportArgs, Sides};
+use crate::cli::report::{Report, ReportArgs};
 use crate::cli::results::{Put, ResultArgs};
 use crate::cli::table::Dialect;
+use crate::cli::{Context, amount};
 use crate::cmd::available_memory;
 use crate::cmd::eval::program::{self, ProgramArgs};
 use crate::cmd::eval::{self, AggregateArg};
@@ -20,10 +20,12 @@ use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::crypto::workers;
 use tacit::data::table::Source;
+use tacit::data::values::{Column, Form};
 use tacit::job::Ran;
 use tacit::job::eval::layout::{Inputs, Layout};
 use tacit::job::psi::{
-    self as job, Aggregate, Duplicates, Each, Found, Job, Learns, Own, Owned, Reveal, Revealed, Total,
+    self as job, Aggregate, Duplicates, Each, Found, Job, Learns, Own, Owned, Reveal, Revealed, Statistic,
+    Total,
 };
 use tacit::lang::Program;
 use tacit::two_pc::Owner;
@@ -68,11 +70,11 @@ that leave fewer bits.
 /// `--result`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Gets {
-    /// Only we learn the matches; the peer says `--result peer`
+    /// Only this side learns the matches; the peer uses `--result peer`
     Me,
-    /// Only the peer learns the matches; it says `--result me`
+    /// Only the peer learns the matches; it uses `--result me`
     Peer,
-    /// Both learn them; both say so
+    /// Both learn the matches; both use `--result both`
     Both,
 }
 
@@ -289,7 +291,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     }
     session.base()?;
     let mut results = args.results.open(Output::create)?;
-    let page = args.page()?;
+    let page = args.report.open(|| args.peer.sides(&args.input))?;
     let table = read(&args, &job, context)?;
     results.reserve(table.bytes())?;
     let keys = table.count();
@@ -313,12 +315,6 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
 }
 
 impl Args {
-    /// The page about the run, if it was asked for, and whom it names.
-    fn page(&self) -> Result<Option<(Report, Sides)>> {
-        let Some(page) = self.report.open()? else { return Ok(None) };
-        Ok(Some((page, self.peer.sides(&self.input)?)))
-    }
-
     /// The function of every common key, and the program that it comes from.
     fn function(&self) -> Result<Option<(Each, Option<Program>)>> {
         let (Some(name), Some(which)) = (&self.eval, self.aggregate) else {
@@ -470,6 +466,7 @@ struct Number {
 
 impl Number {
     fn of(found: &Aggregate, job: &Job) -> Self {
+        let digits = digits(&job.reveal);
         let (fields, text) = match found {
             Aggregate::Withheld => {
                 let least = job.min_matches;
@@ -481,11 +478,16 @@ impl Number {
             Aggregate::Count(count) => {
                 (vec![("count", json!(count))], format!("{count} in common\n", count = counted(count, "key")))
             }
-            Aggregate::Sum(sum) => (vec![("sum", big(*sum))], format!("sum {sum}\n")),
+            Aggregate::Sum(sum) => {
+                (vec![("sum", big(*sum))], format!("sum {}\n", amount(&sum.to_string(), digits)))
+            }
             Aggregate::Mean { sum, rows } => {
                 let mean = (*rows > 0).then(|| *sum as f64 / *rows as f64);
                 let fields = vec![("sum", big(*sum)), ("rows", json!(rows)), ("mean", json!(mean))];
-                let mean = mean.map_or("no mean".to_owned(), |mean| format!("mean {mean}"));
+                let mean = mean.map_or("no mean".to_owned(), |mean| {
+                    format!("mean {}", amount(&mean.to_string(), digits))
+                });
+                let sum = amount(&sum.to_string(), digits);
                 (fields, format!("{mean}: sum {sum} of {rows}\n", rows = counted(rows, "row")))
             }
         };
@@ -503,7 +505,14 @@ impl Number {
                 )
             }
             Found::Nothing => (vec![(name, json!(null))], "no common key has a number\n".to_owned()),
-            Found::Number(number) => (vec![(name, json!(number))], format!("{name} {number}\n")),
+            Found::Number(number) => {
+                let digits = if matches!(job.reveal, Reveal::Of(Statistic::Over(_), _)) {
+                    0
+                } else {
+                    digits(&job.reveal)
+                };
+                (vec![(name, json!(number))], format!("{name} {}\n", amount(&number.to_string(), digits)))
+            }
         };
         Number { fields, text }
     }
@@ -531,6 +540,15 @@ impl Number {
     }
 }
 
+/// The digits behind the point that the numbers of a column typed `decimalN` stand for; 0 of other columns.
+fn digits(reveal: &Reveal) -> u32 {
+    let (Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column)) = reveal else { return 0 };
+    match Column::parse(column).form {
+        Form::Decimal(digits) => digits.into(),
+        _ => 0,
+    }
+}
+
 /// A number of up to 96 bits: text where JSON's numbers end.
 fn big(number: i128) -> serde_json::Value {
     i64::try_from(number).map_or_else(|_| json!(number.to_string()), |number| json!(number))
@@ -552,7 +570,10 @@ fn columns(job: &Job, object: &mut serde_json::Value) {
     match &job.reveal {
         Reveal::Payload(columns) if !columns.is_empty() => object["received_columns"] = json!(columns),
         Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => {
-            object["column"] = json!(column)
+            object["column"] = json!(column);
+            if digits(&job.reveal) > 0 {
+                object["decimal_digits"] = json!(digits(&job.reveal));
+            }
         }
         _ => {}
     }
@@ -572,7 +593,7 @@ pub(super) fn report(
     table: &Own,
     ran: &Ran<Revealed>,
     most_peer_keys: u64,
-    (more, page): (&[Field<'_>], Option<(Report, Sides)>),
+    (more, page): (&[Field<'_>], Option<Report>),
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let outcome = &result.outcome(job.learns);
@@ -673,8 +694,8 @@ pub(super) fn report(
         counted(stats.rounds, "round"),
         why.map_or_else(String::new, |why| format!(", {why}")),
     );
-    if let Some((page, sides)) = page {
-        page.write(&sides, &object, context)?;
+    if let Some(page) = page {
+        page.write(&object, context)?;
     }
     context.result(&object, &text)
 }

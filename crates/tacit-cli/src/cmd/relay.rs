@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// The address at which the relay listens
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:7710")]
     listen: String,
-    /// Serves only the owner of this public key; may be repeated. Without it the relay serves anybody
+    /// Serves only the owner of this public key; may be repeated. Without it the relay serves everyone
     #[arg(long, value_name = "PUBFILE")]
     allow: Vec<PathBuf>,
     /// The most pairs connected at once

@@ -38,12 +38,12 @@ Examples:
   tacit request --list --connect alice.example:7700 --identity bob.key --peer alice.pub
 
 The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of \
-its budgets. They are shown first, and nothing about our file is sent until they are accepted: by an answer \
+its budgets. They are shown first, and nothing about your file is sent until you accept them: by an answer \
 at the terminal, elsewhere by --yes. An offer of another run than the one that was asked for is rejected. For \
-a scheduler, review the terms once and pin them with --terms, and bound the service by --max-peer-rows. The service's keys must be as many columns as ours, in the same order; \
+a scheduler, review the terms once and pin them with --terms, and bound the service by --max-peer-rows. Use the same number of key columns as the service, in the same order; \
 how keys are normalised comes with the terms.
 
---list shows which jobs we may ask for, when, and what is left of their budgets. --dry-run shows the \
+--list shows which jobs you may ask for, when, and what is left of their budgets. --dry-run shows the \
 terms of one, whatever they are, and why this command would not take them, if so.
 
 A job that answers lookups takes the service's file of tags by --tags, and a table, or single keys by \
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// The job's name
     #[arg(required_unless_present = "list", conflicts_with = "list")]
     job: Option<String>,
-    /// Tells which jobs we may ask for, what is left of their budgets, and when; asks for none
+    /// Lists the jobs that you may ask for, what is left of their budgets, and when; asks for none
     #[arg(long)]
     list: bool,
     /// The service's address
@@ -73,8 +73,9 @@ pub(crate) struct Args {
     /// The service's public key
     #[arg(long, value_name = "PUBFILE", required_unless_present = "authority")]
     peer: Option<PathBuf>,
-    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity signs our
-    /// records then
+    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity signs your
+
+    ///    /// records then
     #[arg(long, value_name = "FILE", requires_all = ["certificate", "certificate_key", "peer_name"], conflicts_with = "peer")]
     authority: Option<PathBuf>,
     /// Your certificate chain, in PEM, with --authority
@@ -107,10 +108,10 @@ pub(crate) struct Args {
     results: ResultArgs,
     #[command(flatten)]
     report: ReportArgs,
-    /// Who shall learn the result, if the job leaves that open
+    /// Who learns the result, if the job leaves that open
     #[arg(long, value_enum)]
     result: Option<Gets>,
-    /// What the result shall reveal, if the job leaves that open: as --reveal of tacit psi
+    /// What the result reveals, if the job leaves that open: as --reveal of tacit psi
     #[arg(long, value_name = "KIND", value_parser = clap::value_parser!(Reveal))]
     reveal: Option<Reveal>,
     /// Your columns that may go into the result
@@ -126,13 +127,13 @@ pub(crate) struct Args {
     /// wrongly has them
     #[arg(long, requires = "give")]
     allow_line_ends: bool,
-    /// The least security that we take
+    /// The least security that you accept
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// Refuses terms that a quantum computer breaks
     #[arg(long)]
     post_quantum: bool,
-    /// Accepts a service with up to N distinct keys; without it, any number that it says
+    /// Accepts a service with up to N distinct keys; without it, any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_peer_rows: Option<u64>,
     /// With --yes: accepts that the owner of a column gets the number that is made of it, and can read from it
@@ -157,7 +158,8 @@ pub(crate) struct Args {
     records: Option<PathBuf>,
     #[command(flatten)]
     table: Dialect,
-    /// The HTTP proxy, as HOST:PORT, that leads to the service or the relay (method CONNECT)
+    /// The HTTP proxy that leads to the service or the relay: HOST:PORT, or http://USER:PASSWORD@HOST:PORT (default:
+    /// that of HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR")]
     proxy: Option<String>,
     /// Seconds to wait for the service to appear
@@ -287,14 +289,11 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
 
 fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Context) -> Result<()> {
     // What keeps it from being written shows before the run is charged.
-    let page = match args.report.open()? {
-        None => None,
-        Some(page) => {
-            let keys = (args.authority.is_none().then_some(&*args.identity), args.peer.as_deref());
-            let certificates = (args.certificate.as_deref(), args.peer_name.as_deref());
-            Some((page, Sides::new(keys, certificates, &args.input)?))
-        }
-    };
+    let page = args.report.open(|| {
+        let keys = (args.authority.is_none().then_some(&*args.identity), args.peer.as_deref());
+        let certificates = (args.certificate.as_deref(), args.peer_name.as_deref());
+        Sides::new(keys, certificates, &args.input)
+    })?;
     let Some(Ready { job, own, gift, results }) = prepare(args, &offered, context)? else {
         return offered.decline();
     };
@@ -316,6 +315,8 @@ fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Conte
         ("run", json!(offer.run)),
         ("terms_hash", json!(hex(&offer.hash()?))),
         ("records", json!(folder)),
+        ("purpose", json!(offer.purpose)),
+        ("agreement", json!(offer.agreement)),
         ("signed_by_both", json!(matches!(signed, Ok(true)))),
         ("other_side_learned", json!(learned)),
     ];
@@ -344,10 +345,10 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
         (None, Some(relay)) => Session::call(relay),
         (None, None) => return Err(Error::Usage("give --connect ADDR or --via RELAY".into())),
     };
-    let session = session.limits(limits).observer(observer);
+    let session = session.limits(limits).observer(observer).cancel(tacit_console::fault::interrupt());
     let session = match &args.proxy {
         Some(proxy) => session.proxy(proxy),
-        None => session,
+        None => session.proxy_from_environment(),
     };
     let session =
         match (&args.authority, &args.certificate, &args.certificate_key, &args.peer_name, &args.peer) {

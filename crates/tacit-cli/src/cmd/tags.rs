@@ -61,15 +61,15 @@ pub(crate) struct Args {
 /// The subcommands of `tacit tags`.
 #[derive(Subcommand)]
 enum TagsCommand {
-    /// Makes the file of tags of our file, and the private file that answers queries on it
+    /// Makes the file of tags of your file, and the private file that answers queries on it
     Publish(Box<PublishArgs>),
-    /// Publishes anew with a new key; the old file of tags is void then
+    /// Publishes again with a new key; the old file of tags is then no longer answered
     Rotate(Box<RotateArgs>),
     /// Shows what a file of tags, or a private file, says about itself
     Info(InfoArgs),
     /// Answers the queries of one client
     Serve(Box<ServeArgs>),
-    /// Intersects our file with a published one: which of our rows have a key that is in it
+    /// Intersects your file with a published one: which of your rows have a key that is in it
     Query(Box<QueryArgs>),
 }
 

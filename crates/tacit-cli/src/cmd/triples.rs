@@ -4,7 +4,8 @@ use crate::cli::Context;
 use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
-use crate::cli::share::{Arrays, archive};
+use crate::cli::report::ReportArgs;
+use crate::cli::share::{Arrays, archive, note_none};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FIELD")]
     field: Option<String>,
     /// The number of triples, the same on both sides
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
     /// Against which peer to protect; words and fields are semi-honest only. Must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
@@ -65,12 +66,14 @@ pub(crate) struct Args {
     /// both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// Writes your share to this file, readable by its owner alone
+    /// Writes your share to this file, which only its owner can read
     #[arg(long, value_name = "SHARE.npz")]
     out: Option<PathBuf>,
     /// Prints what each protocol would cost on the --link given, and starts nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     peer: PeerArgs,
 }
@@ -98,11 +101,13 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if args.dry_run {
         return dry_run(&args, kind, context);
     }
+    note_none(args.out.as_deref(), context);
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
     let base = session.base()?;
+    let page = args.report.open(|| args.peer.sides(&[]))?;
     let checked = args.security == Security::Malicious;
     let mut share =
         args.out.as_deref().map(|out| Share::create(out, kind, args.count, checked)).transpose()?;
@@ -134,6 +139,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         "other_side_learned": other_learns,
         "out": args.out,
     });
+    if let Some(page) = page {
+        page.write(&object, context)?;
+    }
     context.result(&object, &text(&args, &job, &ran, ns_per_item, &other_learns))
 }
 

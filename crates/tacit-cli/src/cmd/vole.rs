@@ -4,7 +4,8 @@ use crate::cli::Context;
 use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::plan;
-use crate::cli::share::{Arrays, archive};
+use crate::cli::report::ReportArgs;
+use crate::cli::share::{Arrays, archive, note_none};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
@@ -32,26 +33,28 @@ pub(crate) struct Args {
     /// Which side this is: the sender has Δ and v, the receiver u and w
     #[arg(long, value_enum, hide_possible_values = true, value_name = "sender|receiver")]
     role: Role,
-    /// How many correlations; both sides must say the same
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    /// How many correlations; must match on both sides
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
     /// The field: gf128; gf4, gf16 or gf256 for u, the rest in GF(2^128); p61 (2^61 − 1) or p128 (2^128 − 159),
-    /// semi-honest only. Both sides must say the same
+    /// semi-honest only. Must match on both sides
     #[arg(long, value_name = "FIELD", default_value = "gf128", value_parser = field)]
     field: Field,
-    /// Against which peer to protect; both sides must say the same
+    /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only); both sides must
-    /// say the same
+    /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only); must match on
+    /// both sides
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// Writes our share to this file, readable by its owner alone
+    /// Writes your share to this file, which only its owner can read
     #[arg(long, value_name = "SHARE.npz")]
     out: Option<PathBuf>,
     /// Prints what it would cost on the --link given, and starts nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     peer: PeerArgs,
 }
@@ -72,6 +75,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         job,
         name: "vole",
         peer: &args.peer,
+        report: &args.report,
         base_ot: args.base_ot.as_deref(),
         security: args.security,
         out: args.out.as_deref(),
@@ -91,6 +95,7 @@ pub(super) struct Run<'a> {
     pub(super) job: Job,
     pub(super) name: &'static str,
     pub(super) peer: &'a PeerArgs,
+    pub(super) report: &'a ReportArgs,
     pub(super) base_ot: Option<&'a str>,
     pub(super) security: Security,
     pub(super) out: Option<&'a Path>,
@@ -114,11 +119,13 @@ impl Run<'_> {
         };
         let what = format!("making {}", counted(job.count, one));
         crate::cmd::check_memory(&what, job.memory(), "make them in several runs")?;
+        note_none(self.out, context);
         let mut session = self.peer.session(self.security, context)?;
         if let Some(name) = self.base_ot {
             session = session.base_ot(name);
         }
         let base = session.base()?;
+        let page = self.report.open(|| self.peer.sides(&[]))?;
         let mut share = self.out.map(|out| Share::create(out, job)).transpose()?;
         let progress = context.progress("VOLE", job.count, one);
         let ran = session.run_vole(job, &mut share, &progress)?;
@@ -162,6 +169,9 @@ impl Run<'_> {
             counted(ran.stats.rounds, "round"),
             self.out.map_or_else(String::new, |out| format!("; your share is in {}", destination(out))),
         );
+        if let Some(page) = page {
+            page.write(&object, context)?;
+        }
         context.result(&object, &text)
     }
 }

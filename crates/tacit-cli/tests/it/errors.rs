@@ -1,6 +1,6 @@
 //! Errors as JSON under `--json`, one object for each who may be to blame; and fingerprints.
 
-use crate::common::{Bench, Said, free_port};
+use crate::common::{Bench, Said, free_port, wait};
 use serde_json::Value;
 use std::net::TcpListener;
 
@@ -183,4 +183,42 @@ fn what_is_wrong_with_a_keys_file_or_its_place_has_its_own_remedy() {
     }
     assert!(!bench.exists("c.key"));
     bench.run(&["keygen", "--out", "c.key", "--comment", &long[1..]]).success();
+}
+
+/// A side that stops after the connection gives the other one its cause, of a fixed list, and nothing of its data.
+#[test]
+fn a_side_that_stops_tells_the_other_why() {
+    let bench = Bench::with_keys();
+    bench.write("one.csv", "k\nann\n");
+    bench.write("two.csv", "k\nann\nbob\n");
+    let address = format!("127.0.0.1:{}", free_port());
+    let alice = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub"];
+    let bob = ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub"];
+    let psi = |side: &[&'static str]| [&["psi", "--key", "k"], side].concat();
+    let (few, many) = (
+        psi(&["--input", "one.csv", "--result", "peer", "--max-peer-rows", "1"]),
+        psi(&["--input", "two.csv", "--result", "me"]),
+    );
+    let (a, b) = bench.run_both(&[&few[..], &alice].concat(), &[&many[..], &bob].concat());
+    a.fails_with(4, &["a set of 2 elements", "--max-peer-rows"]);
+    b.fails_with(4, &["the peer stopped: your input is larger than it accepts"]);
+    assert!(!b.err.contains("one.csv") && !b.err.contains('1'), "no limit and no file: {b:?}");
+}
+
+/// An interrupt reaches the peer as one, and not as a network that failed.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_is_told_to_the_peer() {
+    let bench = Bench::with_keys();
+    let address = format!("127.0.0.1:{}", free_port());
+    let ot = ["ot", "--count", "1000000000", "--protocol", "kos"];
+    let alice = ["--role", "sender", "--listen", &address, "--identity", "alice.key", "--peer", "bob.pub"];
+    let bob = ["--role", "receiver", "--connect", &address, "--identity", "bob.key", "--peer", "alice.pub"];
+    let first = bench.spawn(&[&ot[..], &alice].concat());
+    let second = bench.spawn(&[&ot[..], &bob].concat());
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let signal = std::process::Command::new("kill").args(["-INT", &second.id().to_string()]).status();
+    assert!(signal.unwrap().success());
+    wait(second).fails_with(130, &["interrupted"]);
+    wait(first).fails_with(4, &["the peer stopped: it was interrupted"]);
 }

@@ -214,6 +214,46 @@ fn a_run_leaves_a_page_for_the_file() {
     let page = bench.read("a.html");
     assert!(page.contains("the other side only") && !page.contains("ann@x.org"), "{page}");
     assert!(std::fs::read(bench.path("b.pdf")).unwrap().starts_with(b"%PDF"));
+    // Every other job of two sides has one too.
+    for (at, job) in [
+        "eval add32",
+        "ot --count 10",
+        "ot --of 4 --count 10",
+        "vole --count 10",
+        "triples --kind bits --count 10",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let address = format!("127.0.0.1:{}", free_port());
+        let roles = match *job {
+            "eval add32" => ["--role garbler --input 5", "--role evaluator --input 7"],
+            job if job.starts_with("triples") => ["", ""],
+            _ => ["--role sender", "--role receiver"],
+        };
+        let [alice, bob] = [
+            format!(
+                "{job} {} --listen {address} --identity alice.key --peer bob.pub --report j{at}.html",
+                roles[0]
+            ),
+            format!(
+                "{job} {} --connect {address} --identity bob.key --peer alice.pub --report j{at}.pdf",
+                roles[1]
+            ),
+        ];
+        let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let (alice, bob) = (words(&alice), words(&bob));
+        let (alice, bob): (Vec<&str>, Vec<&str>) =
+            (alice.iter().map(String::as_str).collect(), bob.iter().map(String::as_str).collect());
+        let (a, b) = bench.run_both(&alice, &bob);
+        a.success();
+        b.success();
+        let page = bench.read(&format!("j{at}.html"));
+        for words in [&*fingerprint("bob.pub"), "What each side learned", "The other side learned", "UTC"] {
+            assert!(page.contains(words), "{job}: {words}: {page}");
+        }
+        assert!(std::fs::read(bench.path(&format!("j{at}.pdf"))).unwrap().starts_with(b"%PDF"));
+    }
     // It shows before the run what the page's name cannot be, and nothing else is replaced by it.
     let line = [
         "psi",

@@ -29,6 +29,7 @@ mod relay;
 mod resume;
 mod reveal;
 mod serve;
+mod snapshots;
 mod sources;
 mod tables;
 mod tags;

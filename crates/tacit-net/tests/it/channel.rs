@@ -5,7 +5,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tacit_net::link::{Arrival, Interest};
-use tacit_net::{Channel, Error, Limits, LinkModel, Recording, SessionId, memory};
+use tacit_net::{Cause, Channel, Error, Limits, LinkModel, Recording, SessionId, memory};
 
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed).wrapping_add((i >> 8) as u8)).collect()
@@ -58,14 +58,14 @@ fn meter_counts_framing_and_rounds() {
 #[test]
 fn a_party_that_ends_early_is_noticed() {
     let (a, ()) = memory::run(|channel| channel.recv_u64().unwrap_err(), |_| ());
-    assert!(matches!(a, Error::Closed), "{a}");
+    assert!(matches!(a, Error::Closed { cause: None }), "{a}");
     let (a, ()) = memory::run(
         |channel| {
             (channel.recv(&mut [0; 100]).unwrap_err(), channel.send(&[1]).and_then(|()| channel.flush()))
         },
         |channel| channel.send(&[0; 10]).unwrap(),
     );
-    assert!(matches!(a.0, Error::Closed), "{}", a.0);
+    assert!(matches!(a.0, Error::Closed { cause: None }), "{}", a.0);
     assert!(matches!(a.1, Err(Error::Broken)));
 }
 
@@ -230,7 +230,7 @@ fn what_has_come_is_seen_without_waiting() {
             assert!(all.iter().all(|b| *b == 3));
             // The peer has gone: the next receive says so.
             while !channel.has_come(1).unwrap() {}
-            assert!(matches!(channel.recv(&mut [0]), Err(Error::Closed)));
+            assert!(matches!(channel.recv(&mut [0]), Err(Error::Closed { cause: None })));
         },
         |channel| {
             channel.recv(&mut [0; 10]).unwrap();
@@ -315,7 +315,7 @@ fn announced_lengths_are_bounded() {
         |channel| channel.recv_sized(usize::MAX).unwrap_err(),
         |channel| channel.send_u64(u64::MAX / 2).unwrap(),
     );
-    assert!(matches!(error, Error::Closed));
+    assert!(matches!(error, Error::Closed { cause: None }));
 }
 
 #[derive(Clone, Debug)]
@@ -387,7 +387,7 @@ fn bad_frames_are_told_apart() {
     assert!(matches!(says(&[0xD7, 0, 0, 0, 1]), Error::Malformed(_)), "an empty frame");
     assert!(matches!(says(&[0xA7, 1, 0, 0, 1]), Error::Malformed(_)), "a greeting in the middle");
     assert!(matches!(says(&[0xD7, 1, 0, 16]), Error::Oversized { announced: 1_048_577, allowed: 1_048_576 }));
-    assert!(matches!(says(&[0xB7, 0, 0, 0]), Error::Closed));
+    assert!(matches!(says(&[0xB7, 0, 0, 0]), Error::Closed { cause: None }));
     for end in 0..12 {
         let cut = &[0xD7, 8, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8][..end];
         let error = says(cut);
@@ -412,4 +412,38 @@ proptest! {
         while channel.recv(&mut out).is_ok() {}
         prop_assert!(matches!(channel.recv(&mut out), Err(Error::Broken)));
     }
+}
+
+#[test]
+fn a_farewell_gives_its_cause_and_an_unknown_one_is_none() {
+    let cause = |bytes: &[u8]| match fed(bytes).0.recv(&mut [0; 8]).unwrap_err() {
+        Error::Closed { cause } => cause,
+        other => panic!("{other}"),
+    };
+    let causes = [Cause::Files, Cause::Limit, Cause::Settings, Cause::Interrupted, Cause::Waited];
+    for (code, said) in (1..).zip(causes) {
+        assert_eq!(cause(&[0xB7, 1, 0, 0, code]), Some(said));
+        let (error, ()) =
+            memory::run(|channel| channel.recv_u64().unwrap_err(), |channel| channel.stop(said));
+        let words = format!("the peer stopped: {said}; its own output says more");
+        assert_eq!(error.to_string(), words);
+    }
+    for other in [0, 6, 255] {
+        assert_eq!(cause(&[0xB7, 1, 0, 0, other]), None);
+    }
+    assert_eq!(cause(&[0xB7, 1, 0, 0]), None, "cut in the middle");
+    let longer = fed(&[0xB7, 2, 0, 0, 1, 1]).0.recv(&mut [0; 8]).unwrap_err();
+    assert!(matches!(longer, Error::Malformed(_)), "{longer}");
+}
+
+#[test]
+fn a_side_that_waited_too_long_still_says_so_and_one_that_only_sends_reads_it() {
+    let limits = Limits { idle: Duration::from_millis(60), ..Limits::default() };
+    let (mut a, mut b) = memory::pair_over(LinkModel::LOOPBACK, limits, SessionId([0; 32]));
+    assert!(matches!(a.recv_u64(), Err(Error::Timeout { .. })));
+    a.stop(Cause::Waited);
+    drop(a);
+    let error = std::iter::repeat_with(|| b.send(&[0; 1 << 16])).find_map(Result::err).unwrap();
+    assert!(matches!(error, Error::Closed { cause: Some(Cause::Waited) }), "{error}");
+    assert!(matches!(b.recv_u64(), Err(Error::Broken)));
 }

@@ -74,7 +74,7 @@ fn a_seed_gives_the_same_faults_and_the_same_ends() {
 fn a_silent_cheater_costs_the_honest_party_no_time() {
     let start = Instant::now();
     let (_, honest) = duel(1, |channel| channel.recv_u64(), |channel| channel.recv_u64());
-    assert!(matches!(honest, Err(Error::Timeout { .. } | Error::Closed)), "{honest:?}");
+    assert!(matches!(honest, Err(Error::Timeout { .. } | Error::Closed { .. })), "{honest:?}");
     let (_, honest) = duel(2, |_| (), |channel| channel.recv_u64());
     assert!(honest.is_err());
     assert!(start.elapsed() < Duration::from_secs(20));

@@ -76,18 +76,25 @@ impl Session {
                 false => Ok(()),
             });
             stats = stats.and(&opened.stats());
+            let ran = ran.map_err(|error| self.stopped(&mut opened, error));
             drop(opened);
             let Err(error) = ran else { break };
             fruitless = if run.progress() == before { fruitless + 1 } else { 0 };
-            // A peer that says goodbye before anything was settled has a reason to.
-            let is_worth = run.progress().is_some() || !matches!(error, Error::Net(tacit_net::Error::Closed));
+            use tacit_net::{Cause, Error as Net};
+            let is_worth = match &error {
+                // Where both keep how far they are, the peer's command may be given again.
+                Error::Net(Net::Closed { cause: Some(Cause::Interrupted) }) => disk.resume.is_some(),
+                // A peer that says goodbye before anything was settled has a reason to.
+                Error::Net(Net::Closed { .. }) => run.progress().is_some(),
+                _ => true,
+            };
             if is_plain
                 || !error.is_lost_link()
                 || !is_worth
                 || fruitless > FRUITLESS
                 || self.cancel.is_cancelled()
             {
-                return Err(self.ended(error));
+                return Err(error);
             }
             observer.interrupted(&error);
             let window = 2 * self.limits.idle;
@@ -99,15 +106,11 @@ impl Session {
         let wall = start.map(|start| start.elapsed()).unwrap_or_default();
         Ok((Ran { result, wall, stats }, pass))
     }
-
-    fn ended(&self, error: Error) -> Error {
-        if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error }
-    }
 }
 
 /// Whether a connection broke while it was made.
 fn is_cut(error: &Error) -> bool {
-    matches!(error, Error::Net(tacit_net::Error::Closed | tacit_net::Error::Lost { .. }))
+    matches!(error, Error::Net(tacit_net::Error::Closed { .. } | tacit_net::Error::Lost { .. }))
 }
 
 /// Whether the peer was not there at all.

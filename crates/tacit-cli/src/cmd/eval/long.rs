@@ -39,6 +39,7 @@ pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Re
     let fields = args.format.fields(function.fields(role));
     let row = single(Inputs::Numbers(&fields), &args.given.input)?;
     let form = Form::of(&function.outputs, args.format, None);
+    let page = args.page()?;
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
     let progress = context.progress("waiting", 0, "AND gates");
@@ -53,7 +54,7 @@ pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Re
         rows: 1,
         learns: job.learns(),
     };
-    report(args, context, &subject, &evaluated, start.elapsed(), &stats)
+    report((args, page), context, &subject, &evaluated, start.elapsed(), &stats)
 }
 
 /// Refuses what a function that is never held cannot do.

@@ -4,7 +4,7 @@ use super::{Args, suspicious_text};
 use crate::cli::Context;
 use crate::cli::keys;
 use crate::cli::output::{Output, name};
-use crate::cli::report::{Report, Sides};
+use crate::cli::report::Report;
 use crate::cli::results::Put;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     let may_stand = args.resume.as_deref().is_some_and(Resume::may_have_result);
     let create = if may_stand { Output::create_again } else { Output::create };
     let mut results = args.results.open(create)?;
-    let page = args.page()?;
+    let page = args.report.open(|| args.peer.sides(&args.input))?;
     results.reserve(source.bytes())?;
     let most = args.max_peer_rows.unwrap_or(u64::MAX);
     let progress = context.progress("waiting", 0, "keys");
@@ -170,7 +170,7 @@ fn report(
     ran: &Ran<Bucketed>,
     pass: &Pass,
     put: &Put,
-    page: Option<(Report, Sides)>,
+    page: Option<Report>,
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let learned = job.has_learned_in_buckets(result);
@@ -230,8 +230,8 @@ fn report(
         security_name(job.security),
         duplicates = counted(duplicates, "duplicate"),
     );
-    if let Some((page, sides)) = page {
-        page.write(&sides, &object, context)?;
+    if let Some(page) = page {
+        page.write(&object, context)?;
     }
     context.result(&object, &text)
 }

@@ -9,7 +9,7 @@ mod inner;
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::meeting::{self, Standing, Verdict};
 use super::super::buckets::{ATTEMPTS, MAX_BUCKETS, OVERFLOW_BITS, capacity::capacity};
-use super::state::{Bucket, State};
+use super::state::{Bucket, State, over};
 use super::words::{Event, Reply, Terms, exchange, refuse, refused};
 use super::{Lines, MOST_PLACES, lock};
 use crate::{Blame, Error, Result};
@@ -630,7 +630,7 @@ impl Job {
     /// said of another standing.
     fn of_session(&self, epoch: u64) -> Result<MutexGuard<'_, Inner>> {
         let inner = self.inner();
-        if inner.epoch == epoch { Ok(inner) } else { Err(tacit_net::Error::Closed.into()) }
+        if inner.epoch == epoch { Ok(inner) } else { Err(tacit_net::Error::Closed { cause: None }.into()) }
     }
 
     /// Where both sides are; settles the plan if none was. Nobody waits for the peer with the lock held.
@@ -894,10 +894,6 @@ impl Job {
         }
         Ok(())
     }
-}
-
-fn over(end: End) -> Error {
-    Error::Peer(format!("the job ended for good: {}; take another name for a new one", end.words()))
 }
 
 #[cfg(test)]

@@ -335,3 +335,8 @@ impl super::Token {
         Ok(super::Token(Zeroizing::new(*hash.as_bytes())))
     }
 }
+
+/// What a caller hears of a job that has ended for good.
+pub(super) fn over(end: End) -> Error {
+    Error::Peer(format!("the job ended for good: {}; take another name for a new one", end.words()))
+}
