@@ -1340,6 +1340,7 @@ def ot(
     ``str`` or of ``bytes``, or of two arrays, ``uint64[n, 2]`` or ``uint8[n, bytes]``; the receiver's `choices` n bits.
     What a side does not give is drawn at random. The receiver's ``m`` is as the sender's messages are (lists come as
     an array of objects), of at most `max_message` bytes each; it learns how long the longest is. The count is theirs.
+    Do not send the same messages again after a run that failed: the receiver may choose anew.
 
     With `of`, 2, 4, 16 or 256, each random transfer has that many messages: the sender's ``m`` is
     ``uint64[n, of, 2]``, the receiver's ``u`` says which of them its ``m`` is.

@@ -177,6 +177,10 @@ pub(crate) fn ot<'py>(
             let most = max_message.unwrap_or(tacit::ot::MOST_MESSAGE);
             Own::Choices(Choices { bits: BitVec::from_bools(&bools), most })
         }
+        _ if max_message.is_some_and(|most| most != tacit::ot::MOST_MESSAGE) => {
+            let what = "max_message goes with choices: drawn choices take messages of 1 MiB at most";
+            return Err(fault::usage(py, what));
+        }
         _ => Own::Drawn,
     };
     let security = peer.security;

@@ -508,6 +508,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     refused("receiver", &with(&["--choices", "m.csv"]), 3, &["m.csv", "`choice`"]);
     refused("receiver", &with(&["--choices", "c.csv", "--out", "got.json"]), 3, &["got.json", "JSON"]);
     refused("receiver", &with(&["--choices", "c.csv", "--max-message", "x"]), 2, &["--max-message"]);
+    refused("receiver", &with(&["--max-message", "64"]), 2, &["--max-message", "--choices"]);
     refused("receiver", &ot, 2, &["--count"]);
 
     // Longer than the receiver takes: one line on its side, and nothing was chosen.
