@@ -58,6 +58,11 @@ impl Said {
     }
 }
 
+/// Whether TACIT_UNDER_TEST names the command.
+pub(crate) fn is_other_build() -> bool {
+    std::env::var_os("TACIT_UNDER_TEST").is_some()
+}
+
 /// The command that is tested: the one built with the tests, or another build that TACIT_UNDER_TEST names, such as
 /// `wine64 tacit.exe`.
 pub(crate) fn tacit() -> Command {
