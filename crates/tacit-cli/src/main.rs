@@ -52,7 +52,7 @@ Where to start: `tacit init` asks six questions and writes your configuration. `
 command, `tacit psi -h` the options of one; docs/start.md sets up two machines in ten minutes.";
 
 #[derive(Parser)]
-#[command(name = "tacit", version, about = ABOUT, after_help = AFTER, max_term_width = 110)]
+#[command(name = "tacit", bin_name = "tacit", version, about = ABOUT, after_help = AFTER, max_term_width = 110)]
 struct Cli {
     /// Prints each result as one JSON object per line
     #[arg(long, global = true)]

@@ -566,6 +566,11 @@ pub fn made_a_key() {
     MADE_A_KEY.store(true, Ordering::Relaxed);
 }
 
+/// Does `act` at each interrupt or termination. Errors: what else hears of them already.
+pub fn on_signals(act: impl FnMut() + Send + 'static) -> std::io::Result<()> {
+    ctrlc::set_handler(act).map_err(std::io::Error::other)
+}
+
 /// Makes an interrupt or a termination the usual end, with the exit code 130 and this `line`; for what runs until
 /// then.
 pub fn stop_on_signals(line: &'static str) {

@@ -4,6 +4,7 @@ use crate::os;
 use crate::output::{Output, Target, name};
 use std::fs;
 use std::path::{Path, PathBuf};
+use tacit::data::file_id::FileId;
 use tacit::data::place;
 use tacit::data::table::covers;
 use tacit::net::durable::folder_of;
@@ -104,7 +105,7 @@ fn would_be_part(output: &Path, table: &Path) -> bool {
     let hidden = output.file_name().is_some_and(|file| file.as_encoded_bytes().starts_with(b"."));
     let aside = output.file_name().is_some_and(|file| file.as_encoded_bytes().starts_with(b"_"));
     if table.is_dir() {
-        let folders = (os::id_at(table), os::id_at(folder_of(output)));
+        let folders = (FileId::at(table), FileId::at(folder_of(output)));
         return !hidden && !aside && matches!(folders, (Ok(one), Ok(other)) if one == other);
     }
     let whole = [output, table].map(std::path::absolute);
@@ -124,11 +125,11 @@ fn one_file(named: &Named, other: &Named, path: &Path) -> Error {
 #[derive(PartialEq)]
 enum Place {
     /// A file.
-    File(os::FileId),
+    File(FileId),
     /// An object in a store, by its address.
     Object(PathBuf),
     /// A new file: its folder and its name.
-    New(os::FileId, std::ffi::OsString),
+    New(FileId, std::ffi::OsString),
     /// A device, which takes the output of many.
     Anywhere,
 }
@@ -141,7 +142,7 @@ impl Place {
         }
         if let Target::New(path) = &target {
             let folder = folder_of(path);
-            let (Ok(folder), Some(file)) = (os::id_at(folder), path.file_name()) else {
+            let (Ok(folder), Some(file)) = (FileId::at(folder), path.file_name()) else {
                 return Ok(Place::Anywhere);
             };
             return Ok(Place::New(folder, file.to_owned()));
@@ -151,7 +152,7 @@ impl Place {
 }
 
 /// The identity of a file or a pipe to read; none of a device, which reading does not use up.
-fn identity(path: &Path) -> Option<os::FileId> {
+fn identity(path: &Path) -> Option<FileId> {
     let kind = fs::metadata(path).ok()?.file_type();
-    (kind.is_file() || os::is_pipe(kind)).then(|| os::id_at(path).ok()).flatten()
+    (kind.is_file() || os::is_pipe(kind)).then(|| FileId::at(path).ok()).flatten()
 }

@@ -38,7 +38,7 @@ pub fn stdout_fault(source: &io::Error) -> Error {
 
 fn stream_fault(name: &str, source: &io::Error) -> Error {
     let remedy = match source.kind() {
-        io::ErrorKind::BrokenPipe => "is the reader of the pipe gone?",
+        _ if os::is_reader_gone(source) => "is the reader of the pipe gone?",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             "make room on its disk, or choose another place"
         }

@@ -12,9 +12,10 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use tacit::data::file_id::{self, FileId};
 use tacit::data::object::Upload;
 use tacit::data::{self, place};
-use tacit::net::durable::{folder_of, sync_names};
+use tacit::net::durable::{self, folder_of, sync_names};
 use tacit::net::shown;
 use tacit::{Error, Result};
 use tempfile::NamedTempFile;
@@ -119,12 +120,12 @@ impl Target {
     }
 
     /// What stands there, so that two names of one file are known.
-    pub(crate) fn identity(&self) -> Option<os::FileId> {
+    pub(crate) fn identity(&self) -> Option<FileId> {
         match self {
             Target::New(_) | Target::Object => None,
-            Target::File(path) | Target::Stream(path) => os::id_at(path).ok(),
-            Target::Stdout => os::id_of_stream(false).ok(),
-            Target::Stderr => os::id_of_stream(true).ok(),
+            Target::File(path) | Target::Stream(path) => FileId::at(path).ok(),
+            Target::Stdout => os::standard(false).and_then(|file| FileId::of(&file)).ok(),
+            Target::Stderr => os::standard(true).and_then(|file| FileId::of(&file)).ok(),
         }
     }
 
@@ -453,12 +454,12 @@ impl Part {
         let temp = self.file.into_inner().map_err(|e| fault(e.into_error()))?;
         // Time has passed since the first look.
         let place = match (Target::of(&self.place)?, self.replaces) {
-            (Target::New(place), _) => temp.persist_noclobber(place),
+            (Target::New(place), _) => temp.persist_noclobber(place).map_err(|e| e.error),
             (found @ Target::File(_), Replaces::Output) => {
                 found.admit(target, false)?;
-                temp.persist(&self.place)
+                durable::replace(temp, &self.place)
             }
-            (Target::File(_), Replaces::Itself) => temp.persist(&self.place),
+            (Target::File(_), Replaces::Itself) => durable::replace(temp, &self.place),
             _ => {
                 return Err(Error::Input(format!(
                     "{}: was made by somebody else during the run and is not overwritten; run again",
@@ -466,7 +467,7 @@ impl Part {
                 )));
             }
         };
-        place.map_err(|e| fault(e.error))?;
+        place.map_err(fault)?;
         sync_folder(&self.place);
         Ok(())
     }
@@ -503,7 +504,7 @@ fn part(place: &Path, target: &Path, is_public: bool) -> Result<NamedTempFile> {
         // Another run's sweep may take a file for a dead one before its lock is on it.
         let file = temp.as_file();
         let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-        if !taken && !os::is_removed(file) {
+        if !taken && !file_id::names(file).is_ok_and(|names| names == 0) {
             return Ok(temp);
         }
     }
@@ -552,7 +553,7 @@ fn unwritable(target: &Path, why: &str) -> Error {
 /// The fault of a write towards `target`.
 pub fn write_fault(target: &Path, source: io::Error) -> Error {
     let what = match source.kind() {
-        io::ErrorKind::BrokenPipe => "cannot be written; is the reader of the pipe gone?",
+        _ if os::is_reader_gone(&source) => "cannot be written; is the reader of the pipe gone?",
         _ => "cannot be written; is the disk full?",
     };
     Error::file(target, what, source)
@@ -593,9 +594,10 @@ impl Seek for Output {
 /// Opens a local file for reading, with the cause and the remedy when that fails.
 pub fn open(path: &Path) -> Result<File> {
     let refuse = |what: String| Err(Error::Input(format!("{}: {what}", name(path))));
-    match File::open(path) {
+    match File::open(path).map_err(|e| file_id::open_fault(path, e)) {
         Ok(_) if path.is_dir() => refuse("is a folder; name a file in it".into()),
         Ok(file) => Ok(file),
+        Err(e) if e.kind() == io::ErrorKind::IsADirectory => refuse("is a folder; name a file in it".into()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => refuse("no such file; check the path".into()),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             refuse("permission denied; check who may read the file".into())

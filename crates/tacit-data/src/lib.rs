@@ -4,6 +4,7 @@
 //! - [`table`], [`columnar`]: tables of every format, Parquet and Arrow among them.
 //! - [`values`]: tables to compute on, which get columns of results.
 //! - [`place`], [`object`]: tables in databases, in stores and on servers, by their addresses.
+//! - [`file_id`]: which file a name leads to.
 //! - [`input`]: files and streams, packed or not, that can be read twice.
 //! - [`keys`]: the types of keys, and when two spellings are one key.
 //! - [`generate`]: realistic test data from a seed.
@@ -30,6 +31,7 @@ mod distinct;
 mod encoding;
 mod excel;
 mod fault;
+pub mod file_id;
 pub mod generate;
 pub mod give;
 pub mod input;

@@ -4,6 +4,7 @@ use crate::columnar::{self, Format};
 use crate::csv::{self, Options};
 use crate::excel;
 use crate::fault::{Error, Result};
+use crate::file_id::FileId;
 use crate::input::{Input, Packing};
 use crate::json;
 use crate::place;
@@ -141,10 +142,7 @@ pub(crate) fn listed(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Identity {
     Address(PathBuf),
-    #[cfg(unix)]
-    File(u64, u64, Option<String>),
-    #[cfg(not(unix))]
-    File(PathBuf, Option<String>),
+    File(FileId, Option<String>),
 }
 
 /// The identity of a file, or of a sheet in it; none where it cannot be looked at, which who opens it says.
@@ -153,15 +151,7 @@ fn identity(path: &Path) -> Option<Identity> {
         return Some(Identity::Address(path.to_owned()));
     }
     let (file, part) = place::sheet(path);
-    let part = part.map(str::to_owned);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = std::fs::metadata(file).ok()?;
-        Some(Identity::File(metadata.dev(), metadata.ino(), part))
-    }
-    #[cfg(not(unix))]
-    Some(Identity::File(std::fs::canonicalize(file).ok()?, part))
+    Some(Identity::File(FileId::at(file).ok()?, part.map(str::to_owned)))
 }
 
 /// The files that this name leads to, without those that cannot be looked at.

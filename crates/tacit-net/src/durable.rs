@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// The folder that a file's name is in.
 pub fn folder_of(path: &Path) -> &Path {
@@ -24,6 +25,16 @@ pub fn sync_names(folder: &Path) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Moves a finished file into the place of another, which may be open: who reads it goes on with what it had.
+///
+/// Errors: those of the system; the unfinished file is gone then.
+pub fn replace(unfinished: NamedTempFile, path: &Path) -> io::Result<File> {
+    // The library's own way fails on Windows where the old file is open.
+    let (file, unfinished) = unfinished.keep().map_err(|error| error.error)?;
+    let moved = std::fs::rename(&unfinished, path);
+    moved.inspect_err(|_| _ = std::fs::remove_file(&unfinished)).map(|()| file)
 }
 
 #[cfg(all(test, unix))]

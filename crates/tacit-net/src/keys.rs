@@ -4,7 +4,7 @@
 //! `tacit-ed25519 BASE64 COMMENT` and is meant to be passed on. Whoever pins a public key should have it over
 //! a way that cannot be tampered with, or compare [`PublicKey::fingerprint`] by telephone.
 
-use crate::durable::{folder_of, sync_names};
+use crate::durable::{self, folder_of, sync_names};
 use crate::{Error, Result};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use curve25519_dalek::edwards::CompressedEdwardsY;
@@ -266,6 +266,10 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
     let file = File::open(path);
     let file = file.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => key_error(path, format!("{error}; {remedy}")),
+        // Where folders cannot be opened at all.
+        std::io::ErrorKind::PermissionDenied if path.is_dir() => {
+            key_error(path, "is a folder; name a file in it")
+        }
         std::io::ErrorKind::PermissionDenied => {
             key_error(path, "you may not read it; check whose it is, and its rights")
         }
@@ -308,7 +312,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = unfinished(path, 0o600)?;
     let set = file.as_file().set_permissions(permissions);
     set.and_then(|()| fill(&file, bytes)).map_err(|error| key_error(path, error))?;
-    file.persist(path).map(drop).map_err(|error| key_error(path, error.error))
+    durable::replace(file, path).map(drop).map_err(|error| key_error(path, error))
 }
 
 /// By the file itself: errors of the other type of file name it, and it is gone by then.

@@ -402,6 +402,8 @@ impl House {
         let end = Instant::now() + GREETING;
         let mut challenge = [0; CALL_CHALLENGE];
         tacit_crypto::Prg::from_os().fill_bytes(&mut challenge);
+        // Some systems give it the listener's way of not waiting.
+        stream.set_nonblocking(false).map_err(said)?;
         stream.set_nodelay(true).map_err(said)?;
         stream.set_write_timeout(Some(GREETING)).map_err(said)?;
         stream.write_all(&[MAGIC.as_slice(), &challenge].concat()).map_err(said)?;

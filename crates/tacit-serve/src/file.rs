@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use tacit::data::file_id::FileId;
 use tacit::net::durable::{folder_of, sync_names};
 use tacit::{Error, Result};
 
@@ -16,7 +17,8 @@ pub(crate) struct Lines {
     unsynced: bool,
     /// Whether a part of a line may be left of an append that failed.
     torn: bool,
-    _alone: Option<File>,
+    /// The lock, where it is not on the file.
+    _beside: Option<File>,
 }
 
 /// Takes a line and its number, from 1.
@@ -35,7 +37,7 @@ impl Lines {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(fault)?,
         };
-        file.lock().map_err(|e| Error::file(path, "cannot be locked", e))?;
+        let _beside = locked(&file, path, |file| file.lock())?;
         let (mut file, mut line) = (BufReader::new(file), Vec::new());
         loop {
             line.clear();
@@ -54,12 +56,16 @@ impl Lines {
     /// The file stays locked while this lives, by a file of its own beside it, which outlives
     /// [`replace`](Self::replace); an error if another process has it.
     pub(crate) fn open_alone(path: &Path, take: Take<'_>) -> Result<Self> {
-        let alone = opened(&path.with_extension("lock"), try_lock)?;
-        let mut file = opened(path, try_lock)?;
+        let alone = beside(path, try_lock)?;
+        let file = opened(path)?;
+        if !LOCKS_KEEP_READERS_OUT {
+            // Earlier releases know no other lock.
+            lock(&file, path, try_lock)?;
+        }
         let whole = whole_lines(path, &file, take)?;
         let length = file.metadata().map_err(|e| Error::file(path, "cannot be read", e))?.len();
         if whole < length {
-            cut(&mut file, whole).map_err(|e| Error::file(path, "cannot be mended", e))?;
+            cut(&file, path, whole).map_err(|e| Error::file(path, "cannot be mended", e))?;
         }
         Ok(Lines {
             file,
@@ -67,7 +73,7 @@ impl Lines {
             length: whole,
             unsynced: false,
             torn: false,
-            _alone: Some(alone),
+            _beside: Some(alone),
         })
     }
 
@@ -99,8 +105,9 @@ impl Lines {
         let mut options = OpenOptions::new();
         let file = private_file(options.read(true).append(true).create_new(true)).open(&next);
         let mut file = file.map_err(fault)?;
-        // Earlier releases know no other lock.
-        file.try_lock().map_err(|_| fault(ErrorKind::ResourceBusy.into()))?;
+        if !LOCKS_KEEP_READERS_OUT {
+            file.try_lock().map_err(|_| fault(ErrorKind::ResourceBusy.into()))?;
+        }
         let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
         let renamed = file
             .write_all(text.as_bytes())
@@ -127,7 +134,8 @@ impl Lines {
     /// file. Other processes wait for the lock.
     pub(crate) fn open_last(path: &Path) -> Result<(Self, Option<String>)> {
         let fault = |e| Error::file(path, "cannot be read", e);
-        let mut file = opened(path, |file| file.lock())?;
+        let mut file = opened(path)?;
+        let beside = locked(&file, path, |file| file.lock())?;
         let length = file.metadata().map_err(fault)?.len();
         let (mut from, mut tail) = (length, Vec::new());
         // The last line's end, and that of the one before it.
@@ -146,7 +154,7 @@ impl Lines {
         let (end, before) = ends(&tail);
         let whole = end.map_or(0, |end| from + end as u64 + 1);
         if whole < length {
-            cut(&mut file, whole).map_err(|e| Error::file(path, "cannot be mended", e))?;
+            cut(&file, path, whole).map_err(|e| Error::file(path, "cannot be mended", e))?;
         }
         let line = match end {
             Some(end) => {
@@ -156,7 +164,7 @@ impl Lines {
             None => None,
         };
         Ok((
-            Lines { file, path: path.to_owned(), length: whole, unsynced: false, torn: false, _alone: None },
+            Lines { file, path: path.to_owned(), length: whole, unsynced: false, torn: false, _beside: beside },
             line,
         ))
     }
@@ -183,8 +191,8 @@ impl Lines {
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
             // Half a line would run into the next one.
-            let cut = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::End(0)));
-            self.torn = cut.is_err();
+            let cut = cut(&self.file, &self.path, self.length);
+            self.torn = cut.and_then(|()| self.file.seek(SeekFrom::End(0))).is_err();
             return Err(Error::file(&self.path, "cannot be written; is the disk full?", error));
         }
         self.length += text.len() as u64;
@@ -192,20 +200,9 @@ impl Lines {
     }
 }
 
-/// Whether the file is the one of this name. Where files have no number that a program can ask for, it is taken to be.
+/// Whether the file is the one of this name.
 fn is_named(file: &File, path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let number = |about: std::fs::Metadata| (about.dev(), about.ino());
-        file.metadata()
-            .is_ok_and(|own| std::fs::metadata(path).is_ok_and(|named| number(own) == number(named)))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (file, path);
-        true
-    }
+    FileId::of(file).is_ok_and(|own| FileId::at(path).is_ok_and(|named| own == named))
 }
 
 /// Gives each whole line of the file to `take`, holding one at a time; returns their bytes.
@@ -242,26 +239,55 @@ fn try_lock(file: &File) -> std::io::Result<()> {
     })
 }
 
-/// The file, made if there is none, and locked.
-fn opened(path: &Path, lock: impl FnOnce(&File) -> std::io::Result<()>) -> Result<File> {
-    let new = !path.exists();
-    let file = private_file(OpenOptions::new().read(true).append(true).create(true)).open(path);
-    let file = file.map_err(|e| Error::file(path, "cannot be opened", e))?;
-    lock(&file).map_err(|error| match error.kind() {
+/// Whether nobody else can read a file that is locked, as on Windows.
+const LOCKS_KEEP_READERS_OUT: bool = cfg!(windows);
+
+/// Locks the file, or one beside it where a lock would keep readers out; that one is returned.
+fn locked(file: &File, path: &Path, take: fn(&File) -> std::io::Result<()>) -> Result<Option<File>> {
+    match LOCKS_KEEP_READERS_OUT {
+        true => beside(path, take).map(Some),
+        false => lock(file, path, take).map(|()| None),
+    }
+}
+
+/// The lock that is a file of its own, beside the file at `path`.
+fn beside(path: &Path, take: fn(&File) -> std::io::Result<()>) -> Result<File> {
+    let path = path.with_extension("lock");
+    let file = opened(&path)?;
+    lock(&file, &path, take)?;
+    Ok(file)
+}
+
+fn lock(file: &File, path: &Path, take: fn(&File) -> std::io::Result<()>) -> Result<()> {
+    take(file).map_err(|error| match error.kind() {
         ErrorKind::ResourceBusy => Error::Input(format!(
             "{}: another service runs with this `state`; end it first, or name another directory",
             shown(path)
         )),
         _ => Error::file(path, "cannot be locked", error),
-    })?;
+    })
+}
+
+/// The file, made if there is none.
+fn opened(path: &Path) -> Result<File> {
+    let new = !path.exists();
+    let file = private_file(OpenOptions::new().read(true).append(true).create(true)).open(path);
+    let file = file.map_err(|e| Error::file(path, "cannot be opened", e))?;
     if new {
         sync_folder(path)?;
     }
     Ok(file)
 }
 
-/// Leaves so many bytes of the file, on the disk.
-fn cut(file: &mut File, length: u64) -> std::io::Result<()> {
+/// Leaves so many bytes of the file at `path`, on the disk.
+fn cut(file: &File, path: &Path, length: u64) -> std::io::Result<()> {
+    // What only appends may not shorten there.
+    #[cfg(windows)]
+    let again = OpenOptions::new().write(true).open(path)?;
+    #[cfg(windows)]
+    let file = &again;
+    #[cfg(not(windows))]
+    let _ = path;
     file.set_len(length).and_then(|()| file.sync_all())
 }
 
@@ -363,6 +389,7 @@ mod tests {
 
     /// Neither the line nor the cut behind it can be written: what follows would run into half a line, and the file
     /// would not open again.
+    #[cfg(unix)]
     #[test]
     fn after_half_a_line_that_cannot_be_cut_off_nothing_is_added() {
         let folder = tempfile::tempdir().unwrap();

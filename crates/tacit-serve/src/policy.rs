@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::data::csv::{Delimiter, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
+use tacit::data::file_id::open_fault;
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{self, Bounds, Duplicates, Learns, Protocol, Reveal, owner};
@@ -331,7 +332,8 @@ impl Policy {
             Ok(about) if about.len() > LARGEST_POLICY => return Err(unfit("larger than any policy".into())),
             Ok(_) => {}
         }
-        let text = std::fs::read_to_string(path).map_err(|e| unfit(format!("cannot be read: {e}")))?;
+        let read = std::fs::read_to_string(path).map_err(|e| open_fault(path, e));
+        let text = read.map_err(|e| unfit(format!("cannot be read: {e}")))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Policy::parse(&text, folder).map_err(|faults| Unfit { path: path.to_owned(), faults })
     }

@@ -184,8 +184,12 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it, on Windows that of PowerShell and, where no quote stands in it, the older one.
 pub(super) fn shell(word: &str) -> String {
+    if cfg!(windows) {
+        let plain = |c: char| c.is_alphanumeric() || "_-./:=+\\".contains(c);
+        return if word.chars().all(plain) { word.to_owned() } else { format!("\"{}\"", word.replace('"', "`\"")) };
+    }
     let plain = |c: char| c.is_alphanumeric() || "_-./:=@+,".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -161,22 +161,10 @@ fn listener(send: mpsc::Sender<Signal>) -> std::io::Result<impl FnOnce() + Send>
     })
 }
 
-/// Where there is no SIGHUP, a policy is read again by a restart.
+/// Where there is no SIGHUP, a policy is read again by a restart. Ctrl-C, Ctrl-Break and the end of the user's session
+/// stop the service.
 #[cfg(not(unix))]
 fn listener(send: mpsc::Sender<Signal>) -> std::io::Result<impl FnOnce() + Send> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    let told = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, told.clone())?;
-    }
-    Ok(move || {
-        loop {
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            if told.swap(false, Ordering::Relaxed) && send.send(Signal::Drain).is_err() {
-                return;
-            }
-        }
-    })
+    fault::on_signals(move || _ = send.send(Signal::Drain))?;
+    Ok(|| {})
 }

@@ -1,33 +1,16 @@
 use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl, fstatvfs};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Child;
-
-/// Device and inode, by which two names of one file are known.
-pub(crate) type FileId = (u64, u64);
-
-fn id(metadata: &Metadata) -> FileId {
-    (metadata.dev(), metadata.ino())
-}
 
 /// Lets a file that is made have the rights that files of the user's usually have.
 pub(crate) fn give_usual_rights(builder: &mut tempfile::Builder<'_, '_>) {
     builder.permissions(std::fs::Permissions::from_mode(0o666));
-}
-
-/// What stands at `path`, links followed.
-pub(crate) fn id_at(path: &Path) -> io::Result<FileId> {
-    Ok(id(&std::fs::metadata(path)?))
-}
-
-/// What standard output and standard error lead to.
-pub(crate) fn id_of_stream(error: bool) -> io::Result<FileId> {
-    Ok(id(&standard(error)?.metadata()?))
 }
 
 /// Standard output, or standard error, as a file of its own.
@@ -72,11 +55,6 @@ pub(crate) fn take_room(_: &File, _: u64) -> bool {
     true
 }
 
-/// Whether the open file has no name any more.
-pub(crate) fn is_removed(file: &File) -> bool {
-    file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
-}
-
 /// Opens a pipe, a device or a descriptor. Does not wait for somebody to read a pipe: `None` where nobody
 /// does.
 pub(crate) fn open_stream(path: &Path) -> io::Result<Option<File>> {
@@ -90,6 +68,11 @@ pub(crate) fn open_stream(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a pipe could not be written to because nobody reads from it any more.
+pub(crate) fn is_reader_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
 }
 
 /// Asks a process to end in order (SIGTERM).

@@ -1,24 +1,11 @@
 use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::os::windows::io::AsHandle;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 
 /// Lets a file that is made have the rights that files of the user's usually have: all have them here.
 pub(crate) fn give_usual_rights(_: &mut tempfile::Builder<'_, '_>) {}
-
-/// The whole path, by which two names of one file are known; hard links are not.
-pub(crate) type FileId = PathBuf;
-
-/// What stands at `path`, links followed.
-pub(crate) fn id_at(path: &Path) -> io::Result<FileId> {
-    path.canonicalize()
-}
-
-/// What standard output and standard error lead to has no path here.
-pub(crate) fn id_of_stream(_: bool) -> io::Result<FileId> {
-    Err(io::ErrorKind::Unsupported.into())
-}
 
 /// Standard output, or standard error, as a file of its own.
 pub(crate) fn standard(error: bool) -> io::Result<File> {
@@ -57,14 +44,16 @@ pub(crate) fn take_room(_: &File, _: u64) -> bool {
     true
 }
 
-/// Whether the open file has no name any more, which an open file keeps here.
-pub(crate) fn is_removed(_: &File) -> bool {
-    false
-}
-
 /// Opens a pipe or a device.
 pub(crate) fn open_stream(path: &Path) -> io::Result<Option<File>> {
     OpenOptions::new().append(true).open(path).map(Some)
+}
+
+/// Whether a pipe could not be written to because nobody reads from it any more.
+pub(crate) fn is_reader_gone(error: &io::Error) -> bool {
+    /// ERROR_PIPE_NOT_CONNECTED, which has no kind of its own.
+    const NOT_CONNECTED: i32 = 233;
+    error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == Some(NOT_CONNECTED)
 }
 
 /// Ends a process.

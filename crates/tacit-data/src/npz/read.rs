@@ -1,6 +1,7 @@
 //! Arrays out of an archive of NumPy's.
 
 use crate::fault::{Error, Result, guarded};
+use crate::file_id::open_fault;
 use crate::machine::available_memory;
 use npyz::{DType, NpyFile, Order, TypeChar};
 use std::fs::File;
@@ -37,7 +38,7 @@ pub fn read(path: &Path, names: &[&str]) -> Result<Vec<Option<Loaded>>> {
     let refused = |what: String| Error::Archive { path: path.to_owned(), what };
     let file = File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound(path.to_owned()),
-        _ => Error::Unreadable { path: path.to_owned(), source: error },
+        _ => Error::Unreadable { path: path.to_owned(), source: open_fault(path, error) },
     })?;
     let mut archive = guarded(|| zip::ZipArchive::new(BufReader::new(file)))
         .map_err(|_| refused("not a whole NumPy archive (.npz)".to_owned()))?;

@@ -5,6 +5,7 @@ use super::{Peer, Policy};
 use crate::ledger::{key_name, peer_name, place_name, source_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use tacit::data::file_id::FileId;
 use tacit::data::place;
 use tacit::data::table::{covers, files_of};
 
@@ -40,7 +41,7 @@ impl Policy {
         let paths = places.iter().filter_map(|name| name.strip_prefix(&prefix).map(Path::new));
         let paths: Vec<&Path> = paths.filter(|path| path.is_absolute()).collect();
         let name_of = |path: &Path| place_name(&path.to_string_lossy());
-        let mut files: BTreeMap<(u64, u64), BTreeSet<String>> = BTreeMap::new();
+        let mut files: BTreeMap<FileId, BTreeSet<String>> = BTreeMap::new();
         for path in &paths {
             // A run on a folder or a pattern can reveal rows of each of its files.
             for file in files_of(path).iter().filter_map(|file| file_of(file)) {
@@ -57,16 +58,8 @@ impl Policy {
     }
 }
 
-/// The device and the number of a file, which all links to it share.
-#[cfg(unix)]
-fn file_of(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-    Some((about.dev(), about.ino()))
-}
-
-/// Where files have no number that a program can ask for, a path without links has to do.
-#[cfg(not(unix))]
-fn file_of(_: &Path) -> Option<(u64, u64)> {
-    None
+/// What all links to a file share.
+fn file_of(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    FileId::at(path).ok()
 }

@@ -58,6 +58,23 @@ impl Said {
     }
 }
 
+/// Whether TACIT_UNDER_TEST names the command.
+pub(crate) fn is_other_build() -> bool {
+    std::env::var_os("TACIT_UNDER_TEST").is_some()
+}
+
+/// The command that is tested: the one built with the tests, or another build that TACIT_UNDER_TEST names, such as
+/// `wine64 tacit.exe`.
+pub(crate) fn tacit() -> Command {
+    let Ok(other) = std::env::var("TACIT_UNDER_TEST") else {
+        return Command::new(env!("CARGO_BIN_EXE_tacit"));
+    };
+    let mut words = other.split_whitespace();
+    let mut command = Command::new(words.next().expect("TACIT_UNDER_TEST names a command"));
+    command.args(words);
+    command
+}
+
 /// A folder with both parties' keys, and the command to run in it.
 pub(crate) struct Bench {
     pub dir: TempDir,
@@ -92,7 +109,7 @@ impl Bench {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
+        let mut command = tacit();
         command.current_dir(self.dir.path()).args(args).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command

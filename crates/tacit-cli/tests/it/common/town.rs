@@ -1,6 +1,6 @@
 //! A service and those who ask it, as real processes.
 
-use super::{Bench, Said, free_port};
+use super::{Bench, Said, free_port, is_other_build};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
@@ -67,6 +67,8 @@ impl Service {
     }
 
     pub(crate) fn signal(&self, name: &str) {
+        // Wine ends a process at once at other signals; this one it passes on, as Ctrl-C.
+        let name = if is_other_build() && name == "-TERM" { "-INT" } else { name };
         let sent = Command::new("kill").args([name, &self.pid().to_string()]).status().unwrap();
         assert!(sent.success());
     }

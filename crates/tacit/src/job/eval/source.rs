@@ -7,6 +7,7 @@ use tacit_2pc::circuit::LongFunction;
 use tacit_2pc::circuit::bristol::{self, Bits};
 use tacit_2pc::circuit::named::{self, Function};
 use tacit_crypto::text::counted;
+use tacit_data::file_id::open_fault;
 
 /// The largest circuit or program that is read, in bytes.
 const MAX_FILE: u64 = 1 << 31;
@@ -66,7 +67,7 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
 fn text_of(path: &Path, what: &'static str) -> Result<String> {
     let fault = |e| Error::file(path, what, e);
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(fault)?;
+    let file = std::fs::File::open(path).map_err(|e| fault(open_fault(path, e)))?;
     file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
     if text.len() as u64 > MAX_FILE {
         return Err(Error::Input(format!(

@@ -66,8 +66,17 @@ fn sweep(parent: &Path) {
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
         let Ok(lock) = File::open(entry.path().join(ALIVE)) else { continue };
         if lock.try_lock().is_ok() {
-            let _ = std::fs::remove_dir_all(entry.path());
+            clear(&entry.path(), lock);
         }
+    }
+}
+
+/// Removes a run's folder, if it can be, and lets go of its lock.
+fn clear(folder: &Path, alive: File) {
+    // Some systems keep the name of a file as long as it is open, and the folder with it.
+    if std::fs::remove_dir_all(folder).is_err() {
+        drop(alive);
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 
@@ -102,7 +111,7 @@ pub(super) struct Folder {
     key: FileKey,
     files: u64,
     /// Locked while the run goes on.
-    _alive: File,
+    alive: Option<File>,
 }
 
 impl Folder {
@@ -119,7 +128,7 @@ impl Folder {
             });
             if let Some(alive) = claimed.map_err(refused)? {
                 let key = FileKey::from_bytes(key.as_slice()).map_err(|fault| told(&path, fault))?;
-                return Ok(Folder { path, key, files: 0, _alive: alive });
+                return Ok(Folder { path, key, files: 0, alive: Some(alive) });
             }
         }
         Err(refused(std::io::ErrorKind::ResourceBusy.into()))
@@ -180,7 +189,9 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        if let Some(alive) = self.alive.take() {
+            clear(&self.path, alive);
+        }
     }
 }
 

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""wine.py TACIT.EXE TACIT [TESTS] [--long]: the command for Windows under Wine: its version, its help, its demo, jobs against
+the command for here (TACIT) on either side, and the tests of the command that TESTS, their binary, has: some of them, or with
+--long all that Wine can run. Ends with `N passed, N failed`."""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CRATE = HERE.parent.parent / "crates" / "tacit-cli"
+# Seconds that everything may take.
+DEADLINE, DEADLINE_LONG = 400, 3600
+
+# Of these few minutes, one for each thing that systems do in their own way: paths, locks, replaced files, sockets, times.
+CHOSEN = [
+    "deal::seeds_that",
+    "errors::",
+    "keys::",
+    "manual::",
+    "messy::",
+    "psi::in_buckets_on_disk",
+    "relay::",
+    "serve::granted_runs",
+    "serve::a_reload",
+    "sources::",
+    "tables::",
+    "tags::",
+]
+
+MODES = "looks at modes of files, which are Wine's here"
+MEMORY = "measures the memory of the process, of which Wine's is a part"
+SHELL = "puts a shell, a signal or a limit of Linux between itself and the command"
+SYSTEM = "looks for files, pipes or names that Linux alone has"
+LOCKS = "holds a lock of Linux, of which programs under Wine do not know"
+PATHS = "compares a path that is printed, which has other slashes here"
+SLOW = "counts on a process that starts within a moment"
+NOT_UNDER_WINE = {}
+
+
+def wine():
+    """The loader for 64 bits, which Debian keeps where no shell finds it."""
+    places = [Path("/usr/lib/wine/wine64"), *(Path(found) for found in map(shutil.which, ("wine64", "wine")) if found)]
+    return next((str(place) for place in places if place.exists()), None)
+
+
+@contextlib.contextmanager
+def windows():
+    """A Windows that ends with the `with`; gives its environment and the loader."""
+    loader = wine()
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = Path(folder) / "prefix"
+        environment = {**os.environ, "WINEPREFIX": str(prefix), "WINEARCH": "win64", "WINEDEBUG": "-all"}
+        environment.pop("DISPLAY", None)
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
+        subprocess.run([loader, "wineboot", "--init"], check=True, timeout=200, **quiet)
+        system = prefix / "drive_c" / "windows" / "system32"
+        if not (system / "bcryptprimitives.dll").exists():
+            library = ["-shared", "-O2", "-o", str(system / "bcryptprimitives.dll"), str(HERE / "bcryptprimitives.c"), "-ladvapi32"]
+            subprocess.run(["x86_64-w64-mingw32-gcc", *library], check=True)
+        # As long as one program runs, the others find everything started, and no pipe of theirs goes to what Wine starts.
+        first = subprocess.Popen([loader, "cmd.exe"], **{**quiet, "stdin": subprocess.PIPE})
+        try:
+            yield environment, loader
+        finally:
+            first.stdin.close()
+            first.wait(timeout=60)
+            server = Path("/usr/lib/wine/wineserver64")
+            server = str(server) if server.exists() else "wineserver"
+            subprocess.run([server, "--kill"], **quiet)
+            subprocess.run([server, "--wait"], timeout=60, **quiet)
+
+
+def first_steps(command, environment):
+    """What a new user types; returns the faults."""
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        for words, wanted in [
+            (["--version"], r"tacit \d+\.\d+"),
+            (["--help"], r"Usage: tacit "),
+            (["keygen", "--out", "alice.key"], r"alice\.pub is the public key"),
+            (["check", "alice.key"], r""),
+            (["demo"], r"matches on both sides, the same as a plain join"),
+        ]:
+            run = subprocess.run(
+                [*command, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=200
+            )
+            told = words != ["check", "alice.key"]
+            if (run.returncode == 0) != told or not re.search(wanted, run.stdout) or "panicked" in run.stderr:
+                faults.append(f"tacit {' '.join(words)}: exit code {run.returncode}: {run.stdout}{run.stderr}")
+    return faults
+
+
+def tests(binary, exe, environment, loader, is_long):
+    """How many tests passed and failed, with what they printed on standard output."""
+    skipped = [word for name in NOT_UNDER_WINE for word in ("--skip", name)]
+    chosen = [] if is_long else CHOSEN
+    run = subprocess.run(
+        [str(binary), "--test-threads", str(max(2, os.cpu_count() or 2)), *chosen, *skipped],
+        cwd=CRATE,
+        env={**environment, "TACIT_UNDER_TEST": f"{loader} {exe}"},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_LONG if is_long else DEADLINE,
+    )
+    found = re.search(r"(\d+) passed; (\d+) failed", run.stdout)
+    if run.returncode != 0:
+        print(run.stdout, run.stderr)
+    return (int(found[1]), int(found[2])) if found else (0, 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("exe", type=Path)
+    parser.add_argument("native", type=Path)
+    parser.add_argument("tests", type=Path, nargs="?")
+    parser.add_argument("--long", action="store_true")
+    options = parser.parse_args()
+    exe = options.exe.resolve()
+    passed = failed = 0
+    with windows() as (environment, loader):
+        faults = first_steps([loader, str(exe)], environment)
+        print("".join(f"error: {fault}\n" for fault in faults), end="")
+        passed, failed = 5 - len(faults), len(faults)
+        interoperate = [sys.executable, str(HERE / "interoperate.py"), str(options.native), f"{loader} {exe}"]
+        run = subprocess.run(interoperate, env=environment, stdout=subprocess.PIPE, text=True)
+        print(run.stdout, end="")
+        found = re.search(r"(\d+) passed, (\d+) failed", run.stdout)
+        passed += int(found[1]) if found else 0
+        failed += int(found[2]) if found else 1
+        if options.tests:
+            more = tests(options.tests.resolve(), exe, environment, loader, options.long)
+            passed, failed = passed + more[0], failed + more[1]
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
