@@ -164,7 +164,14 @@ impl Lines {
             None => None,
         };
         Ok((
-            Lines { file, path: path.to_owned(), length: whole, unsynced: false, torn: false, _beside: beside },
+            Lines {
+                file,
+                path: path.to_owned(),
+                length: whole,
+                unsynced: false,
+                torn: false,
+                _beside: beside,
+            },
             line,
         ))
     }

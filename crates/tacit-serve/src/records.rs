@@ -150,7 +150,9 @@ impl Records {
     fn guard(&self) -> Result<File> {
         let path = self.folder.join("lock");
         let fault = |e| Error::file(&path, "cannot be locked", e);
-        let file = private_file(OpenOptions::new().read(true).append(true).create(true)).open(&path).map_err(fault)?;
+        let file = private_file(OpenOptions::new().read(true).append(true).create(true))
+            .open(&path)
+            .map_err(fault)?;
         file.lock().map_err(fault)?;
         Ok(file)
     }

@@ -108,8 +108,8 @@ pub mod crypto {
 /// Tables, their keys, and NumPy archives.
 pub mod data {
     pub use tacit_data::{
-        Written, columns, csv, file_id, generate, give, input, keys, machine, npz, object, place, records, table,
-        values,
+        Written, columns, csv, file_id, generate, give, input, keys, machine, npz, object, place, records,
+        table, values,
     };
 }
 
