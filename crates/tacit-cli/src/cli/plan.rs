@@ -3,6 +3,7 @@
 use crate::cli::Context;
 use crate::cli::peer::PeerArgs;
 use serde_json::json;
+use tacit::catalogue;
 use tacit::ot::BaseOt;
 use tacit::plan::{Candidate, EvalCandidate, Link, Machine};
 use tacit::{Result, security_name};
@@ -43,8 +44,10 @@ pub(crate) fn from_base<C: FromBase>(
     link: &Link,
     machine: &Machine,
 ) -> Result<Vec<C>> {
-    let refused = candidates.iter().find_map(|one| peer.allow(one.protocol()).err());
-    let allowed = candidates.into_iter().filter(|one| peer.allow(one.protocol()).is_ok());
+    // What has no entry, as what VOLE is made by, rests on nothing that falls but its base OT.
+    let refusal = |one: &C| catalogue::find(one.protocol()).and_then(|entry| peer.allow(entry.name).err());
+    let refused = candidates.iter().find_map(refusal);
+    let allowed = candidates.into_iter().filter(|one| refusal(one).is_none());
     let left: Vec<C> = allowed.map(|one| one.from(base, link, machine)).collect();
     match refused {
         Some(refused) if left.is_empty() => Err(refused),

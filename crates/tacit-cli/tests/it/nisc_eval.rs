@@ -104,7 +104,7 @@ fn reverse_vole_multiplies_a_vector_by_the_senders_number() {
     // X·X^127, of X^128 = X^7 + X^2 + X + 1, and 1 + the same.
     ask(&bench, "reverse-vole-gf128", "2", &[]).success();
     reply(&bench, "reverse-vole-gf128", "0x80000000000000000000000000000000,1", &[]).success();
-    assert_eq!(open(&bench, "reverse-vole-gf128", &[]).success().trim(), "0x86");
+    assert_eq!(open(&bench, "reverse-vole-gf128", &[]).success().trim(), format!("0x{:032x}", 0x86));
     ask(&bench, "reverse-vole-gf2", "1", &[]).success();
     reply(&bench, "reverse-vole-gf2", "6,3", &[]).success();
     assert_eq!(open(&bench, "reverse-vole-gf2", &["--format", "decimal"]).success().trim(), "5");
