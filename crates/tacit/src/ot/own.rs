@@ -82,7 +82,8 @@ impl Layout {
         }
     }
 
-    /// Tells the receiver, and waits until it takes them: nothing is used up for messages that it does not.
+    /// Tells the receiver, and waits until it takes them: no transfer is used up for messages that it does not; a
+    /// dealer's seed, which is opened before, is.
     pub(super) fn announce(self, channel: &mut Channel) -> Result<()> {
         let form = u128::from(self.form.code());
         channel.send_block(Block::new(form | (self.width as u128) << 64))?;

@@ -25,7 +25,7 @@
 //! 6. A failed check ends the job on both sides for good, on the disk too.
 //!
 //! The peer learns what it learns of a run in buckets: both sizes and the result. When a bucket runs depends
-//! on both engines and on nothing in it. A cheating peer can put another set into a bucket for each attempt,
+//! on both engines, which take longer over more rows (docs/proofs/buckets.md, 6.3). A cheating peer can put another set into a bucket for each attempt,
 //! which [`Bucketed::tested`](super::Bucketed::tested) counts.
 
 mod client;
