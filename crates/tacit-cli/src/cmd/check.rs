@@ -189,7 +189,11 @@ fn share(part: u64, whole: u64) -> String {
 pub(super) fn shell(word: &str) -> String {
     if cfg!(windows) {
         let plain = |c: char| c.is_alphanumeric() || "_-./:=+\\".contains(c);
-        return if word.chars().all(plain) { word.to_owned() } else { format!("\"{}\"", word.replace('"', "`\"")) };
+        return if word.chars().all(plain) {
+            word.to_owned()
+        } else {
+            format!("\"{}\"", word.replace('"', "`\""))
+        };
     }
     let plain = |c: char| c.is_alphanumeric() || "_-./:=@+,".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
