@@ -288,13 +288,9 @@ fn opened(path: &Path) -> Result<File> {
 
 /// Leaves so many bytes of the file at `path`, on the disk.
 fn cut(file: &File, path: &Path, length: u64) -> std::io::Result<()> {
-    // What only appends may not shorten there.
-    #[cfg(windows)]
-    let again = OpenOptions::new().write(true).open(path)?;
-    #[cfg(windows)]
-    let file = &again;
-    #[cfg(not(windows))]
-    let _ = path;
+    // On Windows what only appends may not shorten.
+    let again = if cfg!(windows) { Some(OpenOptions::new().write(true).open(path)?) } else { None };
+    let file = again.as_ref().unwrap_or(file);
     file.set_len(length).and_then(|()| file.sync_all())
 }
 
