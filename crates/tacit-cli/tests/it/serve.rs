@@ -233,6 +233,10 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     let run = theirs["run"].as_str().unwrap();
     town.verify("bob.records", &["--run", run, "--input", "kunden.csv"]);
     town.verify("state/records", &["--run", run, "--input", "customers.csv"]);
+    // As much of its start as tells it from others will do.
+    town.verify("bob.records", &["--run", &run[..8], "--input", "kunden.csv"]);
+    let none = ["audit", "verify", "bob.records", "--run", "zz", "--input", "kunden.csv"];
+    town.bench.run(&none).fails_with(3, &["there is no record of run zz"]);
     let other = ["audit", "verify", "bob.records", "--run", run, "--input", "customers.csv"];
     town.bench.run(&other).fails_with(3, &["is not the file"]);
     let key = ["audit", "verify", "bob.records", "--key", "alice.pub"];
