@@ -124,10 +124,10 @@ pub mod net {
     #[doc(hidden)]
     pub use tacit_net::fuzzing;
     pub use tacit_net::{
-        Agreement, Cancel, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
-        Observer, Options, Party, Protection, PublicKey, PublicKeys, Reception, Recording, Result, SIGNATURE,
-        Session, SessionId, Stats, Tls, Traffic, address_of, calendar, certificate, connect, durable,
-        escaped, invite, is_loopback, memory, name_successor, rendezvous, shown, succession,
+        Agreement, Cancel, Cause, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
+        Observer, Options, Party, Protection, Proxy, PublicKey, PublicKeys, Reception, Recording, Result,
+        SIGNATURE, Session, SessionId, Stats, Tls, Traffic, address_of, calendar, certificate, connect,
+        durable, escaped, invite, is_loopback, memory, name_successor, rendezvous, shown, succession,
     };
 }
 
