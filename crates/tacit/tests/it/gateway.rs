@@ -397,23 +397,21 @@ fn different_terms_are_named_and_a_peer_that_stays_away_is_waited_for_no_longer_
 fn a_peer_with_more_keys_than_a_side_accepts_settles_nothing() {
     let house = House::new();
     let (few, many) = (keys(0..100), keys(0..101));
-    let open = |label: &str, most| {
+    let open = |label: &str, most, patience| {
         let ours = Job { most_peer_keys: Some(most), ..Job::new(Learns::Both, Security::Malicious) };
         std::thread::scope(|scope| {
             let (house, few, many) = (&house, &few, &many);
-            let there = scope.spawn(move || {
-                house.open(1, label, many, Learns::Both, Security::Malicious, Duration::from_secs(4))
-            });
+            let there =
+                scope.spawn(move || house.open(1, label, many, Learns::Both, Security::Malicious, patience));
             (house.open_job(0, label, few, &ours, PATIENCE), there.join().unwrap())
         })
     };
-    let (here, there) = open("too many", 100);
+    let (here, there) = open("too many", 100, Duration::from_secs(4));
     let error = here.unwrap_err();
     assert_eq!(error.blame(), Blame::Peer, "{error}");
     assert!(error.to_string().contains("the peer has 101 keys where at most 100 may be"), "{error}");
     there.unwrap_err();
-    // Neither side has a plan, so no key of a bucket is known; who accepts more goes on under the same name.
-    let (here, there) = open("too many", 101);
+    let (here, there) = open("as many", 101, PATIENCE);
     assert_eq!((here.unwrap().peer, there.unwrap().peer), (101, 100));
 }
 

@@ -30,7 +30,7 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
     let gates = job.function.circuit().stats();
     let machine = Machine::measure();
     let ways = job.estimate(args.rows, args.peer.threads(), &link.model.into(), &machine);
-    let ways = link.from_base(ways, args, &machine)?;
+    let ways = link.of_base(ways, args, &machine)?;
     let learns = learned(args.security, &job.learns_by_role());
     let (circuit, source) = (hex(&job.function.digest()), job.function.source().map(|digest| hex(&digest)));
     let shape = job.function.circuit().shape();
@@ -80,7 +80,7 @@ impl Link {
     }
 
     /// What is left of `ways` by the options, from the base OT that they ask for.
-    pub(super) fn from_base(
+    pub(super) fn of_base(
         &self,
         ways: Vec<EvalCandidate>,
         args: &Args,

@@ -88,7 +88,7 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
     let link = Link::of(args, context)?;
     let function = job.function;
     let machine = Machine::measure();
-    let ways = link.from_base(job.estimate(&link.model.into(), &machine), args, &machine)?;
+    let ways = link.of_base(job.estimate(&link.model.into(), &machine), args, &machine)?;
     let learns = learned(args.security, &job.learns_by_role());
     let preview = Preview {
         name: &function.name,
