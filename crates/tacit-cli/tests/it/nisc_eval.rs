@@ -102,12 +102,15 @@ fn reverse_vole_multiplies_a_vector_by_the_senders_number() {
     reply(&bench, "reverse-vole-p128", "v.csv", &["--batch"])
         .fails_with(4, &["question", "another function"]);
     // X·X^127, of X^128 = X^7 + X^2 + X + 1, and 1 + the same.
+    let bench = Bench::new();
     ask(&bench, "reverse-vole-gf128", "2", &[]).success();
     reply(&bench, "reverse-vole-gf128", "0x80000000000000000000000000000000,1", &[]).success();
     assert_eq!(open(&bench, "reverse-vole-gf128", &[]).success().trim(), format!("0x{:032x}", 0x86));
+    let bench = Bench::new();
     ask(&bench, "reverse-vole-gf2", "1", &[]).success();
     reply(&bench, "reverse-vole-gf2", "6,3", &[]).success();
     assert_eq!(open(&bench, "reverse-vole-gf2", &["--format", "decimal"]).success().trim(), "5");
+    let bench = Bench::new();
     ask(&bench, "reverse-vole-gf8", "1", &[]).fails_with(2, &["reverse-vole-FIELD"]);
 }
 
