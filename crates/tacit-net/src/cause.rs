@@ -6,7 +6,8 @@ use std::fmt;
 ///
 /// One of a fixed list, and nothing of the side's data: neither which file or row, nor by how much. A side whose
 /// check of the peer failed gives none, so that a cheater sees the same farewell whatever it tried. The peer's word
-/// is not checked, and changes nothing but the words of an error.
+/// is not checked. It changes the words of an error; and where both sides keep how far a run is, the one that
+/// hears of an interrupt waits for the other's command to be given again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cause {

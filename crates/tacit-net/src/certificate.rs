@@ -177,44 +177,11 @@ pub fn is_signed(chain: &[Vec<u8>], exporter: &[u8; 32], message: &[u8], signed:
     verify().is_some()
 }
 
-/// The DNS names of the first certificate in the PEM file `chain`, as it says them; none where it has no readable
-/// ones.
+/// The DNS names of the first certificate in the PEM file `chain`; none where it has no readable ones.
 pub fn names_in(chain: &Path) -> Result<Vec<String>> {
     let chain = certificates(chain)?;
-    Ok(chain.first().and_then(|leaf| dns_names(leaf)).unwrap_or_default())
-}
-
-/// What the extension of alternative names has of them.
-fn dns_names(certificate: &[u8]) -> Option<Vec<String>> {
-    // The object identifier 2.5.29.17, and the tag of a DNS name.
-    const ALTERNATIVE: &[u8] = &[0x55, 0x1d, 0x11];
-    const DNS: u8 = 0x82;
-    let mut fields = element(0x30, element(0x30, certificate)?.0)?.0;
-    while fields.first() != Some(&0xa3) {
-        fields = element(*fields.first()?, fields)?.1;
-    }
-    let mut extensions = element(0x30, element(0xa3, fields)?.0)?.0;
-    while !extensions.is_empty() {
-        let (extension, rest) = element(0x30, extensions)?;
-        extensions = rest;
-        let (name, mut value) = element(0x06, extension)?;
-        if name != ALTERNATIVE {
-            continue;
-        }
-        // Whether it is critical may come first.
-        value = element(0x01, value).map_or(value, |(_, rest)| rest);
-        let mut names = element(0x30, element(0x04, value)?.0)?.0;
-        let mut found = Vec::new();
-        while let Some(&tag) = names.first() {
-            let (text, rest) = element(tag, names)?;
-            names = rest;
-            if tag == DNS {
-                found.push(tacit_crypto::text::escaped(std::str::from_utf8(text).ok()?));
-            }
-        }
-        return Some(found);
-    }
-    Some(Vec::new())
+    let leaf = chain.first().and_then(|leaf| webpki::EndEntityCert::try_from(leaf).ok());
+    Ok(leaf.map_or_else(Vec::new, |leaf| leaf.valid_dns_names().map(str::to_owned).collect()))
 }
 
 /// Whether the chain's first certificate is for this name.

@@ -204,7 +204,7 @@ impl Identity {
         if public.exists() {
             return Err(key_error(&public, NO_OVERWRITING));
         }
-        let encoded = encode(&self.seed);
+        let encoded = encode(&*self.seed);
         let line = Zeroizing::new([PRIVATE_LABEL, " ", encoded.as_str(), "\n"].concat());
         write_new(path, 0o600, line.as_bytes())?;
         write_new(&public, 0o644, text.as_bytes()).inspect_err(|_| {
@@ -289,8 +289,10 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
     Ok(Zeroizing::new(without_mark(text).to_owned()))
 }
 
-/// Writes a file of keys, whole or not at all, also if the power fails. Errors: one that exists.
-pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
+/// Writes a new file of keys of this `mode`, whole or not at all, also if the power fails.
+///
+/// Errors: [`Error::Key`] with the path, of a file that exists too.
+pub fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => key_error(path, NO_OVERWRITING),
         _ => key_error(path, error),
@@ -359,9 +361,9 @@ fn check_mode(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Base64 of 32 bytes by arithmetic alone: private keys go through it, so no table is indexed by them.
-pub(crate) fn encode(bytes: &[u8; 32]) -> Zeroizing<String> {
-    let mut out = Zeroizing::new(String::with_capacity(44));
+/// Base64 by arithmetic alone: private keys go through it, so no table is indexed by them.
+pub(crate) fn encode(bytes: &[u8]) -> Zeroizing<String> {
+    let mut out = Zeroizing::new(String::with_capacity(bytes.len().div_ceil(3) * 4));
     for group in bytes.chunks(3) {
         let word =
             group.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - group.len()));

@@ -2,7 +2,8 @@
 //! has them.
 
 use crate::error::printable;
-use crate::{Error, Result};
+use crate::{Error, Result, keys};
+use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -79,10 +80,10 @@ impl Proxy {
         let rest = self.text.split_once("://").map_or(&**self.text, |(_, rest)| rest);
         let Some((user, _)) = rest.rsplit_once('@') else { return Zeroizing::default() };
         let (user, password) = user.split_once(':').unwrap_or((user, ""));
-        let mut both = decoded(user);
-        both.push(b':');
-        both.extend_from_slice(&decoded(password));
-        Zeroizing::new(format!("Proxy-Authorization: Basic {}\r\n", &**base64(&both)))
+        let room = user.len() + 1 + password.len();
+        let mut both = Zeroizing::new(Vec::with_capacity(room));
+        both.extend(percent_decode_str(user).chain([b':']).chain(percent_decode_str(password)));
+        Zeroizing::new(format!("Proxy-Authorization: Basic {}\r\n", keys::encode(&both).as_str()))
     }
 }
 
@@ -120,41 +121,6 @@ fn is_excepted(entry: &str, host: &str, port: &str) -> bool {
     let is_name = !name.is_empty()
         && (host == name || host.strip_suffix(name).is_some_and(|before| before.ends_with('.')));
     is_name && of_port.is_none_or(|digits| digits == port)
-}
-
-/// A user or a password, of which `%40` and the like stand for bytes.
-fn decoded(text: &str) -> Zeroizing<Vec<u8>> {
-    let mut out = Zeroizing::new(Vec::with_capacity(text.len()));
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        match (byte, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high << 4 | low) as u8);
-                rest = &after[2..];
-            }
-            _ => {
-                out.push(byte);
-                rest = after;
-            }
-        }
-    }
-    out
-}
-
-/// RFC 4648, section 4. The table is read at places that a password gives: the proxy gets it in the clear anyway.
-fn base64(bytes: &[u8]) -> Zeroizing<String> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = Zeroizing::new(String::with_capacity(bytes.len().div_ceil(3) * 4));
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let digit = ALPHABET[(bits >> (18 - 6 * at)) as usize & 63];
-            out.push(if at <= group.len() { char::from(digit) } else { '=' });
-        }
-    }
-    out
 }
 
 /// Why a connection failed, to the proxy or through it if there is one.
@@ -301,7 +267,7 @@ mod tests {
         for (text, encoded) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
         {
-            assert_eq!(base64(text.as_bytes()).as_str(), encoded);
+            assert_eq!(keys::encode(text.as_bytes()).as_str(), encoded);
         }
         assert_eq!(Proxy::password("http://a:b@c:1"), Some("b"));
         assert_eq!((Proxy::password("c:1"), Proxy::password("a@c:1")), (None, None));

@@ -5,11 +5,9 @@ use crate::fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use tacit::job::eval::layout::Inputs;
-use tacit::job::nisc::{self, Code, Job, Letters, Opened, Params, Parties, Strings};
+use tacit::job::nisc::{self, Code, Job, Known, Letters, Opened, Params, Parties, Signer, Strings};
 use tacit::lang::Program;
 use tacit::ot::Layout;
 use tacit::{Error, Result, Security};
@@ -17,9 +15,8 @@ use tacit_2pc::circuit::value::{self, Field, Format};
 use tacit_2pc::nisc::{Exchange, Function, QuestionFile};
 use tacit_2pc::{Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
-use tacit_net::durable::{folder_of, sync_names};
-use tacit_net::succession::memory_of;
-use tacit_net::{Identity, PublicKey, PublicKeys};
+use tacit_net::PublicKey;
+use tacit_net::keys::write_new;
 use tacit_ot::silent::nisc::Kind;
 use tacit_ot::silent::signed::{self, Whose};
 use tacit_store::nisc::{ReceiverFile, SenderFile};
@@ -27,40 +24,21 @@ use zeroize::Zeroizing;
 
 /// Who signs what is written, and whose messages are taken.
 struct Sides {
-    identity: Option<Identity>,
-    peer: Option<Vec<PublicKey>>,
+    author: Signer,
+    known: Known,
 }
 
 impl Sides {
     /// Beside `own`, or beside the identity, is remembered which key of the peer follows which.
     fn load(identity: Option<&Path>, peer: Option<&Path>, own: &Path) -> Result<Self> {
-        let memory = identity.unwrap_or(own);
-        let identity = identity.map(Identity::load).transpose()?;
-        let Some(path) = peer else { return Ok(Sides { identity, peer: None }) };
-        let keys = PublicKeys::load(path)?;
-        if identity.as_ref().is_some_and(|own| keys.accepted_keys().contains(&own.public())) {
-            let what = "peer: this is your own public key; give the file that the peer has sent you";
-            return Err(Error::Input(what.into()));
-        }
-        keys.remember(&memory_of(memory))?;
-        Ok(Sides { identity, peer: Some(keys.accepted_keys()) })
-    }
-
-    fn name(&self) -> Option<PublicKey> {
-        self.identity.as_ref().map(Identity::public)
-    }
-
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
-        match &self.identity {
-            None => Ok(message.to_vec()),
-            Some(identity) => Ok(signed::sign(message, identity)?),
-        }
+        let author = Signer::load(identity)?;
+        let known = Known::load(peer, identity.unwrap_or(own), author.name())?;
+        Ok(Sides { author, known })
     }
 
     /// The other side's message of `kind`, called `called` in errors, and who signed it.
     fn read<'a>(&self, called: &str, bytes: &'a [u8], kind: Kind) -> Result<(&'a [u8], Option<PublicKey>)> {
-        let whose = self.peer.as_deref().map_or(Whose::Anybody, Whose::Peer);
-        let (message, author) = signed::open(bytes, whose).map_err(|fault| of(called, fault))?;
+        let (message, author) = signed::open(bytes, self.known.whose()).map_err(|fault| of(called, fault))?;
         match Kind::of(message) {
             Some(found) if found == kind || (found, kind) == (Kind::LongReply, Kind::Reply) => {
                 Ok((message, author))
@@ -96,23 +74,6 @@ fn of_function(called: &str, fault: tacit_2pc::Error) -> Error {
     }
 }
 
-/// Writes a new file that its owner alone can read, and its name, to the disk.
-fn write_secret(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(path).and_then(|mut file| {
-        let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        let written = written.and_then(|()| sync_names(folder_of(path)));
-        if written.is_err() {
-            let _ = std::fs::remove_file(path);
-        }
-        written
-    });
-    written.map_err(|error| Error::file(path, "cannot be written", error))
-}
-
 fn raised(py: Python<'_>) -> impl Fn(Error) -> PyErr + '_ {
     move |error| fault::raise(py, &error)
 }
@@ -135,9 +96,9 @@ pub(crate) fn nisc_keygen<'py>(
     let made = py.detach(|| {
         let sides = Sides::load(identity.as_deref(), None, &key)?;
         let job = Job { params: Params { code: Code::Linear, security, count } };
-        let (secret, public) = job.keys(sides.name(), &mut Prg::from_os())?;
-        let signed = sides.sign(&public)?;
-        write_secret(&key, &secret.to_bytes())?;
+        let (secret, public) = job.keys(sides.author.name(), &mut Prg::from_os())?;
+        let signed = sides.author.sign(&public)?;
+        write_new(&key, 0o600, &secret.to_bytes())?;
         Ok(signed)
     });
     made.map(|bytes| PyBytes::new(py, &bytes)).map_err(raised(py))
@@ -156,10 +117,10 @@ pub(crate) fn nisc_answer<'py>(
     let made = py.detach(|| {
         let sides = Sides::load(identity.as_deref(), peer.as_deref(), &key)?;
         let (public, receiver) = sides.read("public", &public, Kind::PublicKey)?;
-        let parties = Parties { sender: sides.name(), receiver };
+        let parties = Parties { sender: sides.author.name(), receiver };
         let (secret, answer) = nisc::answer(public, &parties, &mut Prg::from_os())?;
-        let signed = sides.sign(&answer)?;
-        write_secret(&key, &secret.to_bytes())?;
+        let signed = sides.author.sign(&answer)?;
+        write_new(&key, 0o600, &secret.to_bytes())?;
         Ok(signed)
     });
     made.map(|bytes| PyBytes::new(py, &bytes)).map_err(raised(py))
@@ -192,7 +153,7 @@ pub(crate) fn nisc_ask<'py>(
         let sides = Sides::load(identity.as_deref(), None, &key)?;
         let secret = receiver(&key, choices.len())?;
         let question = secret.ask(&bits(choices)).map_err(of_key)?;
-        let signed = sides.sign(question.message())?;
+        let signed = sides.author.sign(question.message())?;
         question.release().map_err(of_key)?;
         Ok(signed)
     });
@@ -218,7 +179,7 @@ pub(crate) fn nisc_reply<'py>(
         let (public, author) = sides.read("public", &public, Kind::PublicKey)?;
         let (question, asker) = sides.read("question", &question, Kind::Question)?;
         // A stranger's question would spend the key. The peer's own keys may follow each other.
-        if sides.peer.is_none() && author.is_some() && asker != author {
+        if sides.known.is_anybody() && author.is_some() && asker != author {
             let what = "question: another key has signed it than the receiver's public key, or none; ask the receiver \
                         for both";
             return Err(Error::Peer(what.into()));
@@ -232,7 +193,7 @@ pub(crate) fn nisc_reply<'py>(
         let letters = Letters::of(&messages)?;
         let reply = letters.with(|chosen| secret.reply_long(public, b"", question, chosen));
         let reply = reply.map_err(|fault| of("question", fault))?;
-        let signed = sides.sign(reply.message())?;
+        let signed = sides.author.sign(reply.message())?;
         reply.release().map_err(of_key)?;
         Ok(signed)
     });
@@ -371,10 +332,10 @@ pub(crate) fn nisc_eval_ask<'py>(
     let made = py.detach(|| {
         let sides = Sides::load(identity.as_deref(), None, &key)?;
         let exchange = exchange(&loaded, rows.len())?;
-        let asked = exchange.ask(&rows, sides.name(), &mut Prg::from_os());
+        let asked = exchange.ask(&rows, sides.author.name(), &mut Prg::from_os());
         let (secret, question) = asked.map_err(|fault| of_function("inputs", fault))?;
-        let signed = sides.sign(&question)?;
-        write_secret(&key, &secret)?;
+        let signed = sides.author.sign(&question)?;
+        write_new(&key, 0o600, &secret)?;
         Ok(signed)
     });
     made.map(|bytes| PyBytes::new(py, &bytes)).map_err(raised(py))
@@ -412,9 +373,9 @@ pub(crate) fn nisc_eval_reply<'py>(
         if wanted != rows.len() as u64 {
             return Err(Error::Usage(format!("rows: {}, and the question asks for {wanted}", rows.len())));
         }
-        let parties = Parties { sender: sides.name(), receiver };
+        let parties = Parties { sender: sides.author.name(), receiver };
         let reply = exchange(&loaded, rows.len())?.reply(question, &parties, &rows, &mut Prg::from_os());
-        sides.sign(&reply.map_err(|fault| of_function("question", fault))?)
+        sides.author.sign(&reply.map_err(|fault| of_function("question", fault))?)
     });
     made.map(|bytes| PyBytes::new(py, &bytes)).map_err(raised(py))
 }

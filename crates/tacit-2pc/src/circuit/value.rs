@@ -192,6 +192,7 @@ fn parse_one(
         return Err(range);
     }
     let mut limbs = Zeroizing::new(vec![0u32; field.width as usize / 32 + 2]);
+    let mut beyond = 0;
     for digits in digits.as_bytes().chunks(DIGITS) {
         // Digits are ASCII.
         let value = digits.iter().filter_map(|&c| char::from(c).to_digit(radix));
@@ -202,6 +203,10 @@ fn parse_one(
             *limb = t as u32;
             carry = t >> 32;
         }
+        beyond |= carry;
+    }
+    if beyond != 0 {
+        return Err(range);
     }
     let bit = |i: usize| limbs.get(i / 32).is_some_and(|l| l >> (i % 32) & 1 == 1);
     let width = field.width as usize;

@@ -71,15 +71,23 @@ impl VoleField {
         if self == VoleField::P61 { 8 } else { 16 }
     }
 
-    /// What bit `i` of u counts, of Δ for bit 0 and the product so far.
-    fn next(self, delta: Block, last: Block, i: usize) -> Block {
+    /// g_i: what each bit of u counts.
+    fn basis(self) -> Vec<Block> {
+        (0..self.input_bits())
+            .map(|i| match self {
+                VoleField::Subfield(degree) => {
+                    Subfield::new(degree.into()).map_or(Block::ZERO, |field| field.embed(1 << i))
+                }
+                VoleField::Gf128 | VoleField::P61 | VoleField::P128 => Block::new(1 << i),
+            })
+            .collect()
+    }
+
+    fn multiply(self, a: Block, b: Block) -> Block {
         match self {
-            VoleField::Gf128 => gf128::mul(last, Block::new(2)),
-            VoleField::Subfield(degree) => {
-                let field = Subfield::new(degree.into());
-                field.map_or(Block::ZERO, |field| gf128::mul(delta, field.embed(1 << i)))
-            }
-            VoleField::P61 | VoleField::P128 => self.add(last, last),
+            VoleField::P61 => (F61::from_block(a) * F61::from_block(b)).to_block(),
+            VoleField::P128 => (F128::from_block(a) * F128::from_block(b)).to_block(),
+            VoleField::Subfield(_) | VoleField::Gf128 => gf128::mul(a, b),
         }
     }
 
@@ -111,6 +119,7 @@ impl VoleField {
         let mut planes = [(); 2].map(|()| Zeroizing::new(Vec::with_capacity(rows * bits * width)));
         let parts = Zeroizing::new(mine.split(vec![self.element_bits() as usize; 2 * rows]));
         let mut masks = Zeroizing::new(vec![Block::ZERO; bits]);
+        let basis = self.basis();
         for row in parts.chunks_exact(2) {
             let [delta, v] = [&row[0], &row[1]].map(|bits| Zeroizing::new(self.element(block(bits))));
             prg.fill_blocks(&mut masks);
@@ -120,12 +129,9 @@ impl VoleField {
                 *rest = self.subtract(*rest, *mask);
             }
             masks[0] = *rest;
-            let mut counts = delta.clone();
-            for (i, mask) in masks.iter().enumerate() {
-                if i > 0 {
-                    *counts = self.next(*delta, *counts, i);
-                }
-                let mut pair = [*mask, self.add(*mask, *counts)].map(Block::to_bytes);
+            for (mask, counts) in masks.iter().zip(&basis) {
+                let product = Zeroizing::new(self.multiply(*counts, *delta));
+                let mut pair = [*mask, self.add(*mask, *product)].map(Block::to_bytes);
                 for (plane, message) in planes.iter_mut().zip(&pair) {
                     plane.extend_from_slice(&message[..width]);
                 }

@@ -786,6 +786,20 @@ fn values_are_parsed_and_written() {
     let bits = &value::parse(&[wide], decimal).unwrap()[0];
     assert_eq!(hex(&wide, bits), format!("0x{}", "f".repeat(50)));
     assert!(value::parse(&[wide], "1606938044258990275541962092341162602522202993782792835301376").is_err());
+    // However far beyond the width the digits that do not fit stand.
+    for width in [1, 5, 20, 31, 32, 33, 61, 64, 128, 200] {
+        let field = value::Field::number("x", width);
+        for digits in 1..=width as usize {
+            let hex = format!("0x1{}1", "0".repeat(digits));
+            let fits = 4 * (digits + 1) < width as usize;
+            assert_eq!(value::parse(&[field], &hex).is_ok(), fits, "{width}: {hex}");
+            // 2^96 + 1 and the like are 1 in few limbs.
+            let roomy = value::Field::number("x", 4 * (digits as u32 + 2));
+            let bits = &value::parse(&[roomy], &hex).unwrap()[0];
+            let decimal = value::format(&roomy, bits, value::Format::Decimal);
+            assert_eq!(value::parse(&[field], &decimal).is_ok(), fits, "{width}: {decimal}");
+        }
+    }
     let odd = value::Field::list("x", 5, 2);
     let bits = &value::parse(&[odd], "0x1f, 3").unwrap()[0];
     assert_eq!(hex(&odd, bits), "0x1f,0x03");

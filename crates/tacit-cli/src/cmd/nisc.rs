@@ -19,9 +19,8 @@ use tacit::crypto::text::counted;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{Array, Element};
 
-use tacit::job::nisc::{self, Job, Opened, Params, Parties};
-use tacit::net::succession::memory_of;
-use tacit::net::{Identity, PublicKey, PublicKeys};
+use tacit::job::nisc::{self, Job, Known, Opened, Params, Parties, Signer};
+use tacit::net::PublicKey;
 use tacit::ot::Layout;
 use tacit::two_pc::nisc::is_secret;
 use tacit::{Error, Result};
@@ -71,12 +70,6 @@ struct Trusted {
     peer: Option<PathBuf>,
 }
 
-/// The peer's keys that are accepted today, if one is named.
-struct Known(Option<Vec<PublicKey>>);
-
-/// The author's private key, if the message is to be signed.
-struct Signer(Option<Identity>);
-
 impl Author {
     /// The own file beside which is remembered which key of the peer follows which.
     fn beside<'a>(&'a self, key: &'a Path) -> &'a Path {
@@ -84,22 +77,7 @@ impl Author {
     }
 
     fn load(&self) -> Result<Signer> {
-        Ok(Signer(self.identity.as_deref().map(Identity::load).transpose()?))
-    }
-}
-
-impl Signer {
-    /// The key that the message's readers see.
-    fn name(&self) -> Option<PublicKey> {
-        self.0.as_ref().map(Identity::public)
-    }
-
-    /// The message as it goes out.
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
-        match &self.0 {
-            None => Ok(message.to_vec()),
-            Some(identity) => Ok(signed::sign(message, identity)?),
-        }
+        Signer::load(self.identity.as_deref())
     }
 }
 
@@ -110,32 +88,15 @@ struct Signed {
 }
 
 impl Trusted {
-    /// The keys. The first successor that was seen is remembered beside the own file `own`, as of a connection
-    /// beside `--identity`, and another one refused. Errors: also for the key of the `signer` of what is written.
+    /// As [`Known::load`].
     fn load(&self, own: &Path, signer: Option<PublicKey>) -> Result<Known> {
-        let Some(path) = &self.peer else { return Ok(Known(None)) };
-        let keys = PublicKeys::load(path)?;
-        if signer.is_some_and(|signer| keys.accepted_keys().contains(&signer)) {
-            return Err(named(
-                path,
-                &"this is your own public key; give the file that the peer has sent you",
-            ));
-        }
-        keys.remember(&memory_of(own))?;
-        Ok(Known(Some(keys.accepted_keys())))
+        Known::load(self.peer.as_deref(), own, signer)
     }
 }
 
-impl Known {
-    /// The other side's message of this kind in this file.
-    fn read(&self, path: &Path, kind: Kind) -> Result<Signed> {
-        self.read_at_most(path, kind, LARGEST_MESSAGES)
-    }
-
-    /// The same of a file that has so many bytes at most, a signature aside.
-    fn read_at_most(&self, path: &Path, kind: Kind, most: u64) -> Result<Signed> {
-        signed_by(path, kind, self.0.as_deref().map_or(Whose::Anybody, Whose::Peer), most)
-    }
+/// The other side's message of this kind in this file.
+fn message(known: &Known, path: &Path, kind: Kind) -> Result<Signed> {
+    signed_by(path, kind, known.whose(), LARGEST_MESSAGES)
 }
 
 /// Room for a signature in front of a message.
@@ -331,7 +292,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         Step::Answer { public, key, out, author, trusted } => {
             let (beside, author) = (author.beside(&key), author.load()?);
             let known = trusted.load(beside, author.name())?;
-            answer(&known.read(&public, Kind::PublicKey)?, [&public, &key, &out], &author)?
+            answer(&message(&known, &public, Kind::PublicKey)?, [&public, &key, &out], &author)?
         }
         Step::Expand { key, answer, public, out, trusted } => {
             expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted.load(&key, None)?)?
@@ -341,10 +302,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let (beside, author) = (author.beside(&key), author.load()?);
             let known = trusted.load(beside, author.name())?;
             let paths = [&key, &public, &question].map(PathBuf::as_path);
-            let public = known.read(&public, Kind::PublicKey)?;
-            let asked = known.read(&question, Kind::Question)?;
+            let public = message(&known, &public, Kind::PublicKey)?;
+            let asked = message(&known, &question, Kind::Question)?;
             // A stranger's question would spend the key. The peer's own keys may follow each other.
-            if known.0.is_none() && public.author.is_some() && asked.author != public.author {
+            if known.is_anybody() && public.author.is_some() && asked.author != public.author {
                 let fault = "another key has signed it than the receiver's public key, or none; ask the receiver for both";
                 return Err(Error::Peer(format!("{}: {fault}", name(&question))));
             }
@@ -353,8 +314,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         Step::Open { key, choices, answer, question, reply, out, trusted } => {
             let known = trusted.load(&key, None)?;
             let paths = [&key, &answer, &question, &reply].map(PathBuf::as_path);
-            let answer = known.read(&answer, Kind::Answer)?;
-            let reply = signed_alike(&reply, known.read(&reply, Kind::Reply)?, &answer)?;
+            let answer = message(&known, &answer, Kind::Answer)?;
+            let reply = signed_alike(&reply, message(&known, &reply, Kind::Reply)?, &answer)?;
             let question = signed_by(&question, Kind::Question, Whose::Anybody, LARGEST_MESSAGES)?.message;
             open(paths, &choices, &answer, [&question, &reply], &out)?
         }
@@ -411,7 +372,7 @@ fn expand(
     let mut arrays: Vec<(Array, Zeroizing<Vec<u8>>)> = Vec::new();
     let count = if let Some(answer) = answer {
         let path = answer;
-        let answer = known.read(path, Kind::Answer)?;
+        let answer = message(&known, path, Kind::Answer)?;
         let output = receiver(key)?
             .expand_out(&answer.message, answer.author)
             .map_err(|e| of_answer(key, path, &answer, e))?;
@@ -422,7 +383,7 @@ fn expand(
         n
     } else {
         let path = public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?;
-        let public = known.read(path, Kind::PublicKey)?;
+        let public = message(&known, path, Kind::PublicKey)?;
         let messages = sender(key)?.expand(&public.message, b"").map_err(|e| of_file(key, path, e))?;
         let n = messages.len() as u64;
         for (i, name) in ["m0", "m1"].into_iter().enumerate() {

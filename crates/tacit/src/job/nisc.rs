@@ -4,6 +4,10 @@
 //! a message leaves, is the caller's: see [`tacit_store::nisc`]. Functions of both sides' inputs by such messages
 //! are [`tacit_2pc::nisc`], with [`Strings`] for those that need no circuit.
 
+mod author;
+
+pub use author::{Known, Signer};
+
 use crate::ot::{Form, Layout, Messages};
 use crate::{Error, Result};
 use tacit_2pc::circuit::value::Field;

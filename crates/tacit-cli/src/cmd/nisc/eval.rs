@@ -1,6 +1,6 @@
 //! `tacit nisc eval`: a function of both sides' inputs by two messages that are files.
 
-use super::{Author, SIGNATURE_ROOM, Signed, Trusted, is_kind, name, read, what};
+use super::{Author, SIGNATURE_ROOM, Signed, Trusted, is_kind, message, name, read, signed_by, what};
 use crate::cli::Context;
 use crate::cli::messages::{LARGEST_MESSAGES, write_all};
 use crate::cli::output::destination;
@@ -240,7 +240,7 @@ fn reply(side: &SideArgs, question: &Path, trusted: &Trusted) -> Result<(Value, 
     let known = trusted.load(beside, author.name())?;
     let loaded = side.function.load()?;
     let rows = loaded.rows(&side.input, Owner::Garbler, side.format)?;
-    let asked = known.read(question, Kind::FunctionQuestion)?;
+    let asked = message(&known, question, Kind::FunctionQuestion)?;
     let wanted = Exchange::rows_asked(&asked.message).map_err(|e| of_message(question, e))?;
     if wanted != rows.len() as u64 {
         return Err(Error::Input(format!(
@@ -273,7 +273,7 @@ fn open(args: OpenArgs, context: &Context) -> Result<(Value, String)> {
     let mut file = QuestionFile::open(&key).map_err(|e| of_key(&key, e))?;
     let exchange = loaded.exchange(file.rows().map_err(|e| of_key(&key, e))?)?;
     file.fits(loaded.function()).map_err(|e| of_key(&key, e))?;
-    let answered = known.read_at_most(&reply, Kind::FunctionReply, exchange.message_bytes()[1])?;
+    let answered = signed_by(&reply, Kind::FunctionReply, known.whose(), exchange.message_bytes()[1])?;
     let outputs = file
         .evaluate(loaded.function(), &answered.message, answered.author)
         .map_err(|e| of_reply(&key, &reply, &answered, e))?;
