@@ -50,7 +50,9 @@ def keygen(
 
 def answer(public: bytes, key: _Path, *, identity: _Path | None = None, peer: _Path | None = None) -> bytes:
     """A sender's answer to the receiver's `public` key. Its own secret key goes to the new file `key`."""
-    return _tacit.nisc_answer(public, Path(key), identity=_path(identity), peer=_path(peer))
+    return _tacit.nisc_answer(
+        _message("public", public), Path(key), identity=_path(identity), peer=_path(peer)
+    )
 
 
 def ask(key: _Path, choices: Any, *, identity: _Path | None = None) -> bytes:
@@ -75,7 +77,12 @@ def reply(
     """
     _, form, width, data = _own_messages(*messages)
     return _tacit.nisc_reply(
-        Path(key), public, question, (form, width, data), identity=_path(identity), peer=_path(peer)
+        Path(key),
+        _message("public", public),
+        _message("question", question),
+        (form, width, data),
+        identity=_path(identity),
+        peer=_path(peer),
     )
 
 
@@ -87,15 +94,39 @@ def open(
     Raises :class:`Cheated` for an answer that fails its check, which wipes the key's file: whether it passed tells
     its sender of the key.
     """
-    return _tacit.nisc_open(Path(key), _own_choices(choices), answer, question, reply, peer=_path(peer))
+    messages = [_message(*one) for one in (("answer", answer), ("question", question), ("reply", reply))]
+    return _tacit.nisc_open(Path(key), _own_choices(choices), *messages, peer=_path(peer))
+
+
+def _message(name: str, value: Any) -> bytes:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise UsageError(f"{name}: give the message as bytes, such as pathlib.Path(file).read_bytes()")
+    return bytes(value)
+
+
+def _function(function: Any) -> str:
+    if not isinstance(function, str | PathLike):
+        raise UsageError(
+            "function: give a name or a file; functions made by tacit.function need both sides on line"
+        )
+    return str(function)
+
+
+def _inputs(values: Any) -> str:
+    if isinstance(values, Mapping):
+        raise UsageError(
+            "inputs: give numbers or texts in the order of the function's inputs, not by their names"
+        )
+    # What NumPy has, as Python's numbers.
+    return _text(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def _rows(inputs: Any, rows: Any) -> Any:
     if (inputs is None) == (rows is None):
         raise UsageError("inputs: give your inputs of one evaluation, or rows= of several")
     if rows is None:
-        return [_text(inputs)]
-    return rows if _is_arrow(rows) else [_text(row) for row in rows]
+        return [_inputs(inputs)]
+    return rows if _is_arrow(rows) else [_inputs(row) for row in rows]
 
 
 def eval_ask(
@@ -120,7 +151,9 @@ def eval_ask(
     have learned a bit of the inputs.
     """
     left = _left_open(entry, garbler_inputs, constants, bits)
-    return _tacit.nisc_eval_ask(function, _rows(inputs, rows), Path(key), left, identity=_path(identity))
+    return _tacit.nisc_eval_ask(
+        _function(function), _rows(inputs, rows), Path(key), left, identity=_path(identity)
+    )
 
 
 def eval_reply(
@@ -138,8 +171,8 @@ def eval_reply(
 ) -> bytes:
     """A sender's reply to a `question`, on its own `inputs`: the receiver alone learns the result."""
     left = _left_open(entry, garbler_inputs, constants, bits)
-    given = _rows(inputs, rows)
-    return _tacit.nisc_eval_reply(function, given, question, left, identity=_path(identity), peer=_path(peer))
+    name, given, message = _function(function), _rows(inputs, rows), _message("question", question)
+    return _tacit.nisc_eval_reply(name, given, message, left, identity=_path(identity), peer=_path(peer))
 
 
 def eval_open(
@@ -160,7 +193,9 @@ def eval_open(
     senders alone. In a list ``None`` stands where a program went wrong; of one row that raises :class:`OutOfRange`.
     """
     left = _left_open(entry, garbler_inputs, constants, bits)
-    raw = _tacit.nisc_eval_open(function, Path(key), reply, left, signed=signed, peer=_path(peer))
+    raw = _tacit.nisc_eval_open(
+        _function(function), Path(key), _message("reply", reply), left, signed=signed, peer=_path(peer)
+    )
     if "literals" in raw:
         literals = [literal for (literal,) in raw["literals"]]
         if len(literals) == 1 and literals[0].startswith("fault: "):

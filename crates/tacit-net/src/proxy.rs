@@ -49,26 +49,33 @@ impl Proxy {
         (!is_here && !excepted).then(|| Proxy { text: Zeroizing::new(text), by: Some(by) })
     }
 
+    /// User and password, if there are any, and where the proxy is, of `scheme://USER:PASSWORD@HOST:PORT/…`.
+    fn parts(&self) -> (Option<&str>, &str) {
+        let rest = self.text.split_once("://").map_or(&**self.text, |(_, rest)| rest);
+        // What a path or a query has is no part of it: an @ there names no host.
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        authority.rsplit_once('@').map_or((None, authority), |(user, place)| (Some(user), place))
+    }
+
     /// `HOST:PORT` of the proxy.
     pub(crate) fn address(&self) -> Result<String> {
         let unfit = |what: &str| Error::Address {
             address: self.to_string(),
             reason: format!("{what}; give HOST:PORT, or http://USER:PASSWORD@HOST:PORT"),
         };
-        let rest = match self.text.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(_) => return Err(unfit("a proxy is spoken to by http:// only")),
-            None => &*self.text,
-        };
-        let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest).trim_end_matches('/');
-        let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let address =
-            if has_port || !self.text.contains("://") { rest.to_owned() } else { format!("{rest}:80") };
+        let scheme = self.text.split_once("://").map(|(scheme, _)| scheme);
+        if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("http")) {
+            return Err(unfit("a proxy is spoken to by http:// only"));
+        }
+        let (_, place) = self.parts();
+        let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let address = if has_port || scheme.is_none() { place.to_owned() } else { format!("{place}:80") };
         check(&address).map_err(|_| unfit("not the address of a proxy"))?;
         Ok(address)
     }
 
-    /// The password of a text as `new` takes it, as it stands there; `None` where it has none.
+    /// The password of a text as `new` takes it, as it stands there; `None` where it has none. Of a text that is no
+    /// address, all that may be one.
     pub fn password(text: &str) -> Option<&str> {
         let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
         let (_, password) = rest.rsplit_once('@')?.0.split_once(':')?;
@@ -77,8 +84,7 @@ impl Proxy {
 
     /// The line of a request that says who asks, with its end; empty where nobody is named.
     fn authorization(&self) -> Zeroizing<String> {
-        let rest = self.text.split_once("://").map_or(&**self.text, |(_, rest)| rest);
-        let Some((user, _)) = rest.rsplit_once('@') else { return Zeroizing::default() };
+        let (Some(user), _) = self.parts() else { return Zeroizing::default() };
         let (user, password) = user.split_once(':').unwrap_or((user, ""));
         let room = user.len() + 1 + password.len();
         let mut both = Zeroizing::new(Vec::with_capacity(room));
@@ -87,12 +93,12 @@ impl Proxy {
     }
 }
 
-/// Without user and password, and who named it.
+/// Where it is, without user and password, and who named it. What is no address is not shown: it may be a password.
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rest = self.text.split_once("://").map_or(&**self.text, |(_, rest)| rest);
-        let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
-        f.write_str(&crate::shown(rest))?;
+        let (_, place) = self.parts();
+        let is_place = check(place).is_ok() || check(&format!("{place}:80")).is_ok();
+        f.write_str(&if is_place { crate::shown(place) } else { "[not shown]".to_owned() })?;
         self.by.map_or(Ok(()), |by| write!(f, " (from {by})"))
     }
 }
@@ -125,7 +131,11 @@ fn is_excepted(entry: &str, host: &str, port: &str) -> bool {
 
 /// Why a connection failed, to the proxy or through it if there is one.
 pub(crate) fn failed(proxy: Option<&Proxy>, error: &std::io::Error) -> String {
-    proxy.map_or_else(|| error.to_string(), |proxy| format!("the proxy {proxy}: {error}"))
+    let Some(proxy) = proxy else { return error.to_string() };
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => format!("the proxy {proxy} did not answer in time"),
+        _ => format!("the proxy {proxy}: {error}"),
+    }
 }
 
 /// What a proxy said.
@@ -143,7 +153,10 @@ pub(crate) fn check(address: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
     match address.rsplit_once(':') {
         Some((host, port))
-            if !host.is_empty() && port.parse::<u16>().is_ok() && address.chars().all(plain) =>
+            if !host.is_empty()
+                && port.parse::<u16>().is_ok()
+                && address.chars().all(plain)
+                && (!host.contains(':') || host.starts_with('[') && host.ends_with(']')) =>
         {
             Ok(())
         }
@@ -172,7 +185,8 @@ pub(crate) fn open(
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= LONGEST_HEAD || Instant::now() >= deadline {
-            return Ok(Answer::Later(format!("the proxy {proxy} gave no answer: {}", printable(&head))));
+            let words = if who.is_empty() { &head[..] } else { &[] };
+            return Ok(Answer::Later(format!("the proxy {proxy} gave no answer: {}", printable(words))));
         }
         stream.set_read_timeout(Some(left()))?;
         let mut byte = [0];
@@ -186,8 +200,10 @@ pub(crate) fn open(
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let said = format!("the proxy {proxy} answered {}", printable(line));
     let status = line.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5));
+    // It may say our password again, in whatever form.
+    let words = if who.is_empty() { line } else { status.unwrap_or_default() };
+    let said = format!("the proxy {proxy} answered {}", printable(words));
     Ok(match status.and_then(<[u8]>::first) {
         _ if status == Some(b"407") && who.is_empty() => {
             Answer::Never(format!("{said}: it wants a user and a password"))
@@ -255,11 +271,17 @@ mod tests {
         for named in ["http://Aladdin:open%20sesame@p.test:3128", "Aladdin:open sesame@p.test:3128"] {
             let (answer, _) = answered_as(named, who, b"HTTP/1.1 200 yes\r\n\r\n");
             assert!(matches!(answer, Ok(Answer::Open)));
-            let (answer, _) = answered_as(named, who, b"HTTP/1.1 407 who\r\n\r\n");
+            // One that says again what it was told.
+            let (answer, _) =
+                answered_as(named, who, b"HTTP/1.1 407 QWxhZGRpbjpvcGVuIHNlc2FtZQ== sesame\r\n\r\n");
             let Ok(Answer::Never(why)) = answer else { panic!("taken") };
             assert!(why.contains("p.test:3128") && why.contains("does not accept the user"), "{why}");
-            for shown in [why, format!("{:?} {0}", Proxy::new(named))] {
-                assert!(!shown.contains("sesame") && !shown.contains("Aladdin"), "{shown}");
+            let proxy = Proxy::new(named);
+            for shown in [why, format!("{proxy:?} {proxy}")] {
+                assert!(
+                    !shown.contains("sesame") && !shown.contains("Aladdin") && !shown.contains("QWx"),
+                    "{shown}"
+                );
             }
         }
         let (answer, _) = answered(b"HTTP/1.1 407 who\r\n\r\n");
@@ -280,7 +302,14 @@ mod tests {
             assert_eq!(address(text).unwrap(), "p.test:3128", "{text}");
         }
         assert_eq!(address("http://p.test").unwrap(), "p.test:80");
-        for text in ["p.test", "https://p.test:1", "socks5://p.test:1", "http://u:secret@p test:1", ""] {
+        // An @ behind the place names no other place, which would get the password.
+        for text in
+            ["http://u:p@p.test:1/x@y.test", "http://u:p@p.test:1?x=@y.test", "HTTP://u:p@p.test:1#@y"]
+        {
+            assert_eq!(address(text).unwrap(), "p.test:1", "{text}");
+        }
+        let odd = ["http://u:secret@p test:1", "http://u:secret:1", "u:secret:1", "http://u:sec/secret@p:1"];
+        for text in ["p.test", "https://p.test:1", "socks5://p.test:1", ""].into_iter().chain(odd) {
             let error = address(text).unwrap_err().to_string();
             assert!(error.contains("http://USER:PASSWORD@HOST:PORT") && !error.contains("secret"), "{error}");
         }

@@ -13,8 +13,14 @@ use zeroize::{Zeroize, Zeroizing};
 /// The field of u, v and w. Over GF(2^k) with k below 128, u is in the subfield and the rest in GF(2^128).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VoleField {
-    /// GF(2^k) for k = 1, 2, 4 or 8.
-    Subfield(u8),
+    /// u in GF(2).
+    Gf2,
+    /// u in GF(2^2).
+    Gf4,
+    /// u in GF(2^4).
+    Gf16,
+    /// u in GF(2^8).
+    Gf256,
     /// GF(2^128) for all.
     Gf128,
     /// Integers modulo 2^61 − 1.
@@ -26,10 +32,10 @@ pub enum VoleField {
 impl VoleField {
     const ALL: [VoleField; 7] = [
         VoleField::Gf128,
-        VoleField::Subfield(1),
-        VoleField::Subfield(2),
-        VoleField::Subfield(4),
-        VoleField::Subfield(8),
+        VoleField::Gf2,
+        VoleField::Gf4,
+        VoleField::Gf16,
+        VoleField::Gf256,
         VoleField::P61,
         VoleField::P128,
     ];
@@ -38,10 +44,10 @@ impl VoleField {
     pub fn name(self) -> &'static str {
         match self {
             VoleField::Gf128 => "gf128",
-            VoleField::Subfield(1) => "gf2",
-            VoleField::Subfield(2) => "gf4",
-            VoleField::Subfield(4) => "gf16",
-            VoleField::Subfield(_) => "gf256",
+            VoleField::Gf2 => "gf2",
+            VoleField::Gf4 => "gf4",
+            VoleField::Gf16 => "gf16",
+            VoleField::Gf256 => "gf256",
             VoleField::P61 => "p61",
             VoleField::P128 => "p128",
         }
@@ -55,7 +61,10 @@ impl VoleField {
     /// Bits of an element of u. A number that is not below the prime counts modulo it.
     pub fn input_bits(self) -> u32 {
         match self {
-            VoleField::Subfield(bits) => bits.into(),
+            VoleField::Gf2 => 1,
+            VoleField::Gf4 => 2,
+            VoleField::Gf16 => 4,
+            VoleField::Gf256 => 8,
             VoleField::Gf128 | VoleField::P128 => 128,
             VoleField::P61 => 61,
         }
@@ -73,21 +82,16 @@ impl VoleField {
 
     /// g_i: what each bit of u counts.
     fn basis(self) -> Vec<Block> {
-        (0..self.input_bits())
-            .map(|i| match self {
-                VoleField::Subfield(degree) => {
-                    Subfield::new(degree.into()).map_or(Block::ZERO, |field| field.embed(1 << i))
-                }
-                VoleField::Gf128 | VoleField::P61 | VoleField::P128 => Block::new(1 << i),
-            })
-            .collect()
+        let bits = self.input_bits();
+        let subfield = Subfield::new(bits as usize);
+        (0..bits).map(|i| subfield.as_ref().map_or(Block::new(1 << i), |field| field.embed(1 << i))).collect()
     }
 
     fn multiply(self, a: Block, b: Block) -> Block {
         match self {
             VoleField::P61 => (F61::from_block(a) * F61::from_block(b)).to_block(),
             VoleField::P128 => (F128::from_block(a) * F128::from_block(b)).to_block(),
-            VoleField::Subfield(_) | VoleField::Gf128 => gf128::mul(a, b),
+            _ => gf128::mul(a, b),
         }
     }
 
@@ -95,7 +99,7 @@ impl VoleField {
         match self {
             VoleField::P61 => (F61::from_block(a) + F61::from_block(b)).to_block(),
             VoleField::P128 => (F128::from_block(a) + F128::from_block(b)).to_block(),
-            VoleField::Subfield(_) | VoleField::Gf128 => a ^ b,
+            _ => a ^ b,
         }
     }
 
@@ -103,7 +107,7 @@ impl VoleField {
         match self {
             VoleField::P61 => (F61::from_block(a) - F61::from_block(b)).to_block(),
             VoleField::P128 => (F128::from_block(a) - F128::from_block(b)).to_block(),
-            VoleField::Subfield(_) | VoleField::Gf128 => a ^ b,
+            _ => a ^ b,
         }
     }
 

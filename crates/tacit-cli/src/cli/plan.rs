@@ -4,6 +4,8 @@ use crate::cli::Context;
 use crate::cli::peer::PeerArgs;
 use serde_json::json;
 use tacit::catalogue;
+use tacit::crypto::text::counted;
+use tacit::net::LinkModel;
 use tacit::ot::BaseOt;
 use tacit::plan::{Candidate, EvalCandidate, Link, Machine};
 use tacit::{Result, security_name};
@@ -69,8 +71,18 @@ pub(crate) fn show(
         candidates.iter().position(|candidate| named.is_none_or(|named| named == candidate.protocol));
     if !context.json {
         let head = format!(
-            "{count} items, {link}\n  {:<12} {:>12} {:>14} {:>7}  {:<12} rests on",
-            "protocol", "predicted ms", "bytes", "rounds", "security"
+            "{}, {link}{}\n  {:<12} {:>12} {:>14} {:>7}  {:<12} rests on",
+            counted(usize::try_from(count).unwrap_or(usize::MAX), "item"),
+            if *link == Link::from(LinkModel::LOOPBACK) {
+                " (this machine; --link names another)"
+            } else {
+                ""
+            },
+            "protocol",
+            "predicted ms",
+            "bytes",
+            "rounds",
+            "security"
         );
         context.result(&json!(null), &head)?;
     }

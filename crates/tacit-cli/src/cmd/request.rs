@@ -74,8 +74,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PUBFILE", required_unless_present = "authority")]
     peer: Option<PathBuf>,
     /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity signs your
-
-    ///    /// records then
+    /// records then
     #[arg(long, value_name = "FILE", requires_all = ["certificate", "certificate_key", "peer_name"], conflicts_with = "peer")]
     authority: Option<PathBuf>,
     /// Your certificate chain, in PEM, with --authority

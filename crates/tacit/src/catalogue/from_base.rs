@@ -1,6 +1,7 @@
 //! What a run costs from another base OT than the default one, for which costs are told.
 
 use super::cost::{Candidate, Link, Machine, SETUP_OTS, SETUP_POINTS};
+use super::{Entry, find};
 use std::time::Duration;
 use tacit_ot::BaseOt;
 use tacit_ot::base::{co15, csw20, mr19, roted};
@@ -8,7 +9,28 @@ use tacit_ot::base::{co15, csw20, mr19, roted};
 impl Candidate {
     /// The same by another base OT than the default one. Where nothing foresees what that takes, nothing changes.
     pub fn with_base(self, base: &dyn BaseOt, link: &Link, machine: &Machine) -> Candidate {
-        let Some([sender, receiver]) = changed_bytes(base) else { return self };
+        let this = self.resting_on(base);
+        let Some([sender, receiver]) = changed_bytes(base) else { return this };
+        this.changed([sender, receiver], base, link, machine)
+    }
+
+    /// The same, with what the base OT rests on.
+    fn resting_on(mut self, base: &dyn BaseOt) -> Candidate {
+        let of_base = find(base.name()).map_or_else(Vec::new, Entry::assumption_names);
+        if self.base_batches > 0 {
+            let more: Vec<_> = of_base.into_iter().filter(|name| !self.assumptions.contains(name)).collect();
+            self.assumptions.extend(more);
+        }
+        self
+    }
+
+    fn changed(
+        self,
+        [sender, receiver]: [f64; 2],
+        base: &dyn BaseOt,
+        link: &Link,
+        machine: &Machine,
+    ) -> Candidate {
         let batches = self.base_batches as f64;
         let (bytes, effort) = (batches * (sender + receiver), Effort::of(base));
         // Batches of several connections are made side by side, and pass one link.

@@ -159,7 +159,7 @@ fn intersection(sides: &Sides, run: &Value) -> Told {
     if let Some(most) = number(run, "max_peer_rows") {
         limits.push((
             "Limit of this side",
-            format!("the other side may have {}", counted(most, "distinct key")),
+            format!("the other side may have at most {}", counted(most, "distinct key")),
         ));
     }
     if let Some(least) = number(run, "min_matches").filter(|least| *least > 0) {
@@ -208,8 +208,12 @@ fn correlations(run: &Value) -> Told {
         }
         (_, Some(p)) => ("Report of oblivious transfers", format!("random 1-out-of-{p} transfers"), "OT"),
         _ => {
-            let kind = kind.unwrap_or_default();
-            ("Report of oblivious transfers", format!("oblivious transfers of the kind {kind}"), "OT")
+            let kind = match kind.as_deref() {
+                Some("cot") => "correlated",
+                Some("ot") => "chosen",
+                _ => "random",
+            };
+            ("Report of oblivious transfers", format!("{kind} oblivious transfers"), "OT")
         }
     };
     let mut what = vec![("Operation", operation)];
@@ -274,8 +278,8 @@ fn result_to(learns: &str) -> &str {
 
 fn protection(security: &str) -> &str {
     match security {
-        "malicious" => "against an other side that cheats: deviations that the checks catch abort the run",
-        "semi-honest" => "against an other side that follows the protocol; none if it cheats",
+        "malicious" => "against another side that cheats: a check that fails ends the run",
+        "semi-honest" => "against another side that follows the protocol; none if it cheats",
         other => other,
     }
 }

@@ -145,11 +145,12 @@ impl Preview<'_> {
             "{head}{name}: {about}\n\
              garbler: {garbler}; evaluator: {evaluator}; out: {result}\n\
              {size} {}: the garbler sends {garbler_bytes}, the evaluator {evaluator_bytes}, in {}\n\
-             about {:.3} s over {} link {model}, connecting apart",
+             about {:.3} s over {} link ({}), connecting apart",
             best.protocol,
             counted(best.rounds, "round"),
             best.time.as_secs_f64(),
             if *is_measured { "the measured" } else { "the" },
+            tacit::plan::Link::from(*model),
             garbler_bytes = counted(garbler_bytes, "byte"),
         );
         context.result(&object, &text)?;

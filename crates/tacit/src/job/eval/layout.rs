@@ -123,10 +123,9 @@ impl<'a> Layout<'a> {
                 let what = match inputs {
                     // The caller has looked for columns of the parameters' names.
                     Inputs::Literals(..) if given.is_empty() => format!(
-                        "{n} named for these inputs of yours: {wanted}; not every input has a column of its name, so list \
-                         one for each"
+                        "{n} for the inputs {wanted}; not every input has a column of its name, so name one for each"
                     ),
-                    _ => format!("{n} named for these inputs of yours: {wanted}; list one for each"),
+                    _ => format!("{n} for the inputs {wanted}; name one for each"),
                 };
                 return Err(Error::Parameter { name: "columns", what });
             }

@@ -476,6 +476,18 @@ impl Way<'_> {
         })
     }
 
+    /// An error where the peer has more keys than this side accepts now.
+    fn accepts(&self, peer: u64) -> Result<()> {
+        if peer > self.most_peer_keys {
+            let most = self.most_peer_keys;
+            return Err(Error::Peer(format!(
+                "the peer has {peer} where at most {most} may be",
+                peer = counted(peer, "key")
+            )));
+        }
+        Ok(())
+    }
+
     /// Finds out where both sides are, and settles the plan if none was.
     fn meet(&self, local: &mut Local<'_>, channel: &mut Channel, prg: &mut Prg) -> Result<()> {
         let own = match (&local.checkpoint.plan, local.checkpoint.ended) {
@@ -489,7 +501,8 @@ impl Way<'_> {
         }
         let begun = local.checkpoint.begun.iter().any(|begun| *begun > 0);
         match Verdict::of(own, peer, !local.peer_settled && !begun) {
-            Verdict::GoOn => return Ok(()),
+            // proof: buckets 2.2
+            Verdict::GoOn => return self.accepts(local.checkpoint.plan.as_ref().map_or(0, |plan| plan.peer)),
             Verdict::EndedThere => return Err(self.end(local, End::There, prg)),
             Verdict::Missing(side) => return Err(meeting::missing(side)),
             Verdict::Settle => {}
@@ -500,13 +513,7 @@ impl Way<'_> {
         let own = local.table.own;
         // proof: buckets 2.1, 2.2
         let peer = meeting::announce(channel, own)?;
-        if peer > self.most_peer_keys {
-            let most = self.most_peer_keys;
-            return Err(Error::Peer(format!(
-                "the peer has {peer} where at most {most} may be",
-                peer = counted(peer, "key")
-            )));
-        }
+        self.accepts(peer)?;
         // Both send before either may refuse, so that the peer does not wait for a side that has ended.
         let wanted = self.job.buckets(own, peer, self.disk);
         let buckets = meeting::agree(channel, wanted.unwrap_or(MAX_BUCKETS))?.max(self.disk.buckets);

@@ -9,7 +9,7 @@ mod inner;
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::meeting::{self, Standing, Verdict};
 use super::super::buckets::{ATTEMPTS, MAX_BUCKETS, OVERFLOW_BITS, capacity::capacity};
-use super::state::{Bucket, State, over};
+use super::state::{Bucket, State, accepts, over};
 use super::words::{Event, Reply, Terms, exchange, refuse, refused};
 use super::{Lines, MOST_PLACES, lock};
 use crate::{Blame, Error, Result};
@@ -200,6 +200,10 @@ impl Job {
         let mut inner = self.inner();
         inner.state.compare(terms)?;
         (inner.state.terms.patience, inner.state.terms.most_peer) = (terms.patience, terms.most_peer);
+        // proof: buckets 2.2
+        if let Some(plan) = &inner.state.plan {
+            accepts(plan.peer, terms)?;
+        }
         // What kept the job from going on, another disk or other terms, may be mended: the next meeting tells.
         (inner.stuck, inner.refusal) = (None, None);
         Ok(())
@@ -674,10 +678,7 @@ impl Job {
         // proof: buckets 2.1, 2.2
         let peer = meeting::announce(channel, own)?;
         let mut buckets = meeting::agree(channel, terms.buckets)?;
-        if peer > terms.most_peer {
-            let (peer, most) = (counted(peer, "key"), terms.most_peer);
-            return Err(Error::Peer(format!("the peer has {peer} where at most {most} may be")));
-        }
+        accepts(peer, terms)?;
         let fits = |buckets| [own, peer].iter().all(|n| capacity(*n, buckets, OVERFLOW_BITS) <= MOST_PLACES);
         while buckets < MAX_BUCKETS && !fits(buckets) {
             buckets *= 2;

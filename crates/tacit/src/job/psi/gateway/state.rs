@@ -14,11 +14,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tacit_crypto::Prg;
+use tacit_crypto::text::counted;
 use tacit_store::sealed::{FileKey, Purpose};
 use zeroize::Zeroizing;
 
 pub(super) static FORM: Form = Form {
-    magic: *b"tacit gateway 4\n",
+    magic: *b"tacit gateway 5\n",
     purpose: Purpose {
         sealing: "tacit 1 psi gateway: sealing",
         mac: "tacit 1 psi gateway: mac",
@@ -334,6 +335,15 @@ impl super::Token {
         })?;
         Ok(super::Token(Zeroizing::new(*hash.as_bytes())))
     }
+}
+
+/// An error where the peer has more keys than our side accepts.
+pub(super) fn accepts(peer: u64, terms: &Terms) -> Result<()> {
+    if peer > terms.most_peer {
+        let (peer, most) = (counted(peer, "key"), terms.most_peer);
+        return Err(Error::Peer(format!("the peer has {peer} where at most {most} may be")));
+    }
+    Ok(())
 }
 
 /// What a caller hears of a job that has ended for good.
