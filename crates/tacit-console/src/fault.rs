@@ -340,7 +340,9 @@ impl Explained<'_> {
             {
                 "the circuits' files differ, or --bits does"
             }
-            Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
+            Error::Psi(psi::Error::PeerSetTooLarge { .. }) => {
+                "with --max-peer-rows, where memory has room for them"
+            }
             Error::Psi(psi::Error::PeerRowsTooWide { allowed: WORKBOOK_CELL, .. }) if self.has("unfit") => {
                 "cells of Excel hold no more; name the output .csv or .parquet, or give --unfit null"
             }

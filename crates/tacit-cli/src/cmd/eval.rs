@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::catalogue::{self, AUTHENTICATED, FunctionEntry, WMK17, computations, fields_in_words, functions};
 use tacit::crypto::BitVec;
+use tacit::crypto::hex;
 use tacit::crypto::text::counted;
 use tacit::job::eval::layout::Inputs;
 use tacit::job::eval::{Evaluated, Job, Options, memory};
@@ -328,6 +329,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     }
     let subject = Subject {
         function: &function.name,
+        digest: Some(hex(&job.function.digest())),
         form,
         role,
         ands: job.function.circuit().stats().and,
@@ -374,6 +376,8 @@ fn refuse_memory(function: &named::Function, needed: u64) -> Result<()> {
 /// What was evaluated.
 struct Subject<'a> {
     function: &'a str,
+    /// Of its circuit, which both sides compared; a function too large to hold has none.
+    digest: Option<String>,
     form: &'a Form,
     role: Owner,
     ands: u64,
@@ -424,6 +428,7 @@ fn report(
     let mut object = json!({
         "name": "eval",
         "function": subject.function,
+        "circuit_digest": subject.digest,
         "protocol": protocol,
         "protocol_why": why,
         "security": security_name(args.security.into()),

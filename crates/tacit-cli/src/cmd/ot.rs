@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::job::Ran;
 use tacit::job::ot::{self as job, Job, Role as Side, Sink, Source};
+use tacit::net;
 use tacit::ot::{Choices, Kind, Layout, Own};
 use tacit::plan::{Choice, Machine, Request};
 use tacit::{Error, Result, ot, security_name};
@@ -223,7 +224,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     share.is_of(&job, threads);
     let progress = context.progress("OT", count, "OT");
     let ran = session.run_own_ot(&job, source, &own, share.sink(), &progress);
-    if ran.is_err() && matches!(own, Own::Messages(_)) {
+    let was_alone =
+        matches!(ran, Err(Error::Net(net::Error::NoPeer { .. } | net::Error::Unreachable { .. })));
+    if ran.is_err() && !was_alone && matches!(own, Own::Messages(_)) {
         context.note(
             "note: if the run had begun, the peer may have one message of each pair; a second run of the same messages \
              lets it take the others",
@@ -315,17 +318,25 @@ impl Shares {
 /// The largest `--max-message`.
 const MOST: u64 = 1 << 32;
 
+/// What a limit of messages would not be for.
+fn drawn(args: &Args) -> Result<()> {
+    if args.max_message == tacit::ot::MOST_MESSAGE {
+        return Ok(());
+    }
+    let what = "goes with --choices: drawn choices take messages of 1 MiB at most".to_owned();
+    Err(Error::Parameter { name: "max-message", what })
+}
+
 /// The user's own messages or choices.
 fn own(args: &Args) -> Result<Own> {
     let (file, name, whose) = match (&args.messages, &args.choices) {
         (Some(file), _) => (file, "messages", Role::Sender),
         (_, Some(file)) => (file, "choices", Role::Receiver),
-        _ if args.max_message != tacit::ot::MOST_MESSAGE => {
-            let what = "goes with --choices: drawn choices take messages of 1 MiB at most".to_owned();
-            return Err(Error::Parameter { name: "max-message", what });
-        }
-        _ => return Ok(Own::Drawn),
+        _ => return drawn(args).map(|()| Own::Drawn),
     };
+    if args.choices.is_none() {
+        drawn(args)?;
+    }
     let refuse = |what: String| Err(Error::Parameter { name, what });
     if args.kind != KindArg::Ot {
         return refuse("goes with --kind ot: what the other kinds transfer is drawn at random".into());

@@ -208,7 +208,7 @@ pub(crate) struct Args {
     base_ot: Option<String>,
     /// The most distinct keys that the peer may have (default, and maximum: what this machine's memory
     /// allows)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_peer_rows: Option<u64>,
     /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together,
     /// such as 128KiB; at most 1MiB. The peer chooses the width, and this side holds as much for each match

@@ -176,6 +176,9 @@ fn evaluation(sides: &Sides, run: &Value) -> Told {
         ("Function", text(run, "function").unwrap_or_default()),
         ("Role of this side", text(run, "role").unwrap_or_default()),
     ];
+    if let Some(digest) = text(run, "circuit_digest") {
+        what.insert(2, ("Digest of the function's circuit, compared by both sides", digest));
+    }
     if let Some(aggregate) = text(run, "aggregate") {
         what.push(("Shown of all rows", format!("their {aggregate} only")));
     }
@@ -364,7 +367,7 @@ mod tests {
         let sides = Sides { own: "key a".into(), peer: NOT_AUTHENTICATED.into(), input: String::new() };
         let page = |run: Value| html(&of(&sides, &run, UNIX_EPOCH, UNIX_EPOCH));
         let eval = json!({
-            "name": "eval", "function": "add32", "role": "garbler", "rows": 1, "and": 31, "learned": true,
+            "name": "eval", "function": "add32", "circuit_digest": "ab12", "role": "garbler", "rows": 1, "and": 31, "learned": true,
             "output_names": ["sum"], "security": "semi-honest", "protocol": "yao",
             "other_side_learned": "nothing of your inputs, if it keeps to the protocol",
         });
@@ -373,6 +376,7 @@ mod tests {
             "<h1>Report of an evaluation by two parties</h1>",
             "add32",
             "31 AND gates",
+            "ab12",
             "the outputs (sum), and of the other side's inputs what follows from them",
             "nothing of this side's inputs, if it keeps",
             "anyone on the way could read",

@@ -47,6 +47,7 @@ pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Re
     progress.finish();
     let subject = Subject {
         function: &function.name,
+        digest: None,
         form: &form,
         role,
         ands: function.ands,
