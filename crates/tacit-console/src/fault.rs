@@ -467,7 +467,10 @@ pub fn cause(error: &clap::Error) -> String {
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
         && word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     {
-        return one_line(&format!("'{}' is negative, and no number here may be", net::shown(word)));
+        return one_line(&format!(
+            "{} is negative; numbers of the command line are 0 or more",
+            net::shown(word)
+        ));
     }
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
@@ -678,7 +681,7 @@ mod tests {
                 "c --out o --minutes 99999999999999999999",
                 "invalid value '99999999999999999999' for '--minutes <N>': is too large a number",
             ),
-            ("c --out o --minutes -5", "'-5' is negative, and no number here may be"),
+            ("c --out o --minutes -5", "-5 is negative; numbers of the command line are 0 or more"),
             ("c --out o --seconds", "unexpected argument '--seconds' found"),
             ("c d --out o", "unexpected argument 'd' found"),
         ] {

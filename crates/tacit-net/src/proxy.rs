@@ -45,7 +45,7 @@ impl Proxy {
         let is_here =
             host.parse::<IpAddr>().map_or(host == "localhost", |ip| ip.to_canonical().is_loopback());
         let excepted = first(["NO_PROXY", "no_proxy"])
-            .is_some_and(|(_, list)| list.split(',').any(|one| is_excepted(one.trim(), &host, port)));
+            .is_some_and(|(_, list)| list.split([',', ' ']).any(|one| is_excepted(one, &host, port)));
         (!is_here && !excepted).then(|| Proxy { text: Zeroizing::new(text), by: Some(by) })
     }
 
@@ -65,7 +65,7 @@ impl Proxy {
         };
         let scheme = self.text.split_once("://").map(|(scheme, _)| scheme);
         if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("http")) {
-            return Err(unfit("a proxy is spoken to by http:// only"));
+            return Err(unfit("only http:// proxies are supported"));
         }
         let (_, place) = self.parts();
         let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -123,9 +123,12 @@ fn is_excepted(entry: &str, host: &str, port: &str) -> bool {
         }
         _ => (entry, None),
     };
-    let name = name.trim_start_matches('[').trim_end_matches(']').trim_start_matches('.');
-    let is_name = !name.is_empty()
-        && (host == name || host.strip_suffix(name).is_some_and(|before| before.ends_with('.')));
+    let name =
+        name.trim_start_matches('[').trim_end_matches(']').trim_start_matches('*').trim_start_matches('.');
+    // No address ends in another.
+    let is_below = host.parse::<IpAddr>().is_err()
+        && host.strip_suffix(name).is_some_and(|before| before.ends_with('.'));
+    let is_name = !name.is_empty() && (host == name || is_below);
     is_name && of_port.is_none_or(|digits| digits == port)
 }
 
@@ -341,6 +344,8 @@ mod tests {
             ("192.0.2.1:1", "192.0.2.1", false),
             ("[2001:db8::1]:1", "2001:db8::1", false),
             ("192.0.2.1:1", "192.0.2.2", true),
+            ("10.1.2.3:1", "3", true),
+            ("in.alice.test:1", "*.alice.test other.test", false),
         ] {
             assert_eq!(found(target, none).is_some(), is_used, "{target} {none}");
         }

@@ -358,7 +358,7 @@ impl<'a> Caller<'a> {
             Ok(Answer::Open) => Ok(stream),
             Ok(Answer::Later(reason)) => Err(reason),
             Ok(Answer::Never(reason)) => {
-                let (address, after) = (self.address.to_owned(), self.options.limits.connect);
+                let (address, after) = (self.address.to_owned(), Duration::ZERO);
                 return Err(Error::Unreachable { address, after, reason });
             }
             Err(error) => Err(proxy::failed(Some(proxy), &error)),
@@ -389,7 +389,7 @@ impl<'a> Caller<'a> {
                 }
             }
             if self.left() <= pause.next() {
-                let (address, after) = (self.address.to_owned(), self.options.limits.connect);
+                let (address, after) = (self.address.to_owned(), Duration::ZERO);
                 return Err(Error::Unreachable { address, after, reason });
             }
             self.vigil.go_on(Some(&reason));

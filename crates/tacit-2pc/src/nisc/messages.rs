@@ -42,11 +42,11 @@ fn read<'a>(message: &'a [u8], kind: Kind, exchange: &Exchange<'_>, len: Option<
     let (name, rest) = after_beginning(message, kind)?.split_at_checked(NAME).ok_or(cut)?;
     if name != exchange.name() {
         return Err(malformed(
-            "is on another function; both sides give the same function, with the same options",
+            "was made for another function; both sides give the same function, with the same options",
         ));
     }
     if rows_of(message) != Some(exchange.rows() as u64) {
-        return Err(malformed("is on another number of rows"));
+        return Err(malformed("was made for another number of rows"));
     }
     if Some(message.len()) != len {
         return Err(malformed(

@@ -228,6 +228,12 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
 /// The record of the run whose name begins so.
 fn the_run<'a>(chain: &'a Chain, start: &str) -> Result<&'a Record> {
     let start = start.trim_end_matches('…').to_ascii_lowercase();
+    if start.is_empty() {
+        return Err(Error::Parameter {
+            name: "run",
+            what: "is empty; give the start of a run's name".into(),
+        });
+    }
     let mut found = chain.records().filter(|record| record.run().starts_with(&start));
     match (found.next(), found.next()) {
         (Some(record), None) => Ok(record),
@@ -249,7 +255,7 @@ fn check_input(args: &VerifyArgs, chain: &Chain, run: &str) -> Result<()> {
         false => Err(Error::Input(format!(
             "{} is not the file that run {} was made with",
             files(&args.input),
-            shown(run)
+            shown(record.run())
         ))),
     }
 }

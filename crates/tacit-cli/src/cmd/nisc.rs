@@ -44,7 +44,7 @@ Examples, Bob receives and Alice sends:
 keygen writes ot.key, which Bob keeps, and ot.pub, which he gives to the senders. Choices are the
 digits 0 and 1. A line of messages holds two of 32 hex digits, or two bits; a line of the result
 holds one. Messages of any length are in the columns m0 and m1 of a table, arrays m0 and m1 (.npz),
-or bytes (.bin), as of tacit ot: the receiver learns the length of the longest.
+or bytes (.bin), as in tacit ot: the receiver learns the length of the longest.
 A key serves for expand or for chosen messages, of which a receiver's takes one question and a
 sender's one reply: the key's file remembers which. Never put an old copy back.
 
@@ -120,7 +120,12 @@ fn signed_by(path: &Path, kind: Kind, whose: Whose<'_>, most: u64) -> Result<Sig
 
 /// An error where the file holds something else than what it is given as.
 fn is_kind(path: &Path, bytes: &[u8], wanted: Kind) -> Result<()> {
-    let Ok((message, _)) = signed::open(bytes, Whose::Anybody) else { return Ok(()) };
+    let message = match signed::open(bytes, Whose::Anybody) {
+        Ok((message, _)) => message,
+        // Another kind may be longer than what was read of it, and not whole therefore.
+        Err(_) if Kind::of(bytes).is_some() => bytes,
+        Err(_) => return Ok(()),
+    };
     let found = match Kind::of(message) {
         Some(kind) if kind == wanted || (kind, wanted) == (Kind::LongReply, Kind::Reply) => return Ok(()),
         Some(kind) => format!("this is {kind}"),

@@ -468,7 +468,7 @@ impl Job {
             && self.security == Security::Malicious
         {
             let what = format!(
-                "vole computes a {} with peers that keep to the protocol alone; leave it at auto",
+                "vole computes a {} only with peers that follow the protocol; leave it at auto",
                 self.reveal.name()
             );
             return Err(Error::Parameter { name: "protocol", what });

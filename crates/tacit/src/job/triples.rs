@@ -184,7 +184,7 @@ pub fn check(kind: Kind, security: Security, protocol: Option<&str>, threads: us
         Security::SemiHonest => Ok(()),
         Security::Malicious if kind != Kind::Bits => refuse(
             "security",
-            "triples of words and fields hold against a peer that keeps to the protocol alone; say semi-honest on \
+            "triples of words and fields are secure only against a peer that follows the protocol; say semi-honest on \
              both sides",
         ),
         Security::Malicious if protocol.is_some() => refuse(

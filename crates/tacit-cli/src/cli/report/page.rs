@@ -233,6 +233,9 @@ fn correlations(run: &Value) -> Told {
         ("vole", Some("sender")) => "its own Δ and v, and nothing of the other side's u and w",
         ("vole", _) => "its own u and w, and nothing of the other side's Δ and v",
         (_, Some("sender")) => "its own messages, and nothing of the other side's choices",
+        (_, _) if run["kind"] == "ot" => {
+            "the message of each transfer that it chose, none of the others, and how long the longest message is"
+        }
         _ => "the message of each transfer that it chose, and none of the others",
     };
     Told { title, what, sizes, limits: Vec::new(), own: own.to_owned(), odd: None }

@@ -145,7 +145,7 @@ impl Preview<'_> {
             "{head}{name}: {about}\n\
              garbler: {garbler}; evaluator: {evaluator}; out: {result}\n\
              {size} {}: the garbler sends {garbler_bytes}, the evaluator {evaluator_bytes}, in {}\n\
-             about {:.3} s over {} link ({}), connecting apart",
+             about {:.3} s over {} link ({}), not counting connecting",
             best.protocol,
             counted(best.rounds, "round"),
             best.time.as_secs_f64(),

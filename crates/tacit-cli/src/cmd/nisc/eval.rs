@@ -224,7 +224,7 @@ fn ask(side: &SideArgs, key: &Path) -> Result<(Value, String)> {
     write_all(&[(key, &secret)], &[(&side.out, &author.sign(&question)?)])?;
     let text = format!(
         "the question in {} goes to the senders; keep {} secret\na sender learns the function{}, and nothing of your \
-         input; what it replies with nobody checks",
+         input; nobody checks what it sends back",
         destination(&side.out),
         name(key),
         if rows.len() == 1 { "" } else { ", how many rows there are" },

@@ -689,6 +689,9 @@ impl Job {
                 counted(own, "key")
             )));
         }
+        if !meeting::bounds(peer, buckets, terms.most_peer, terms.buckets) {
+            return Err(meeting::too_many_buckets(peer, buckets, terms.most_peer));
+        }
         {
             let mut inner = self.of_session(epoch)?;
             if !inner.state.toss()? {

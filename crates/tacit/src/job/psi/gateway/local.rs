@@ -177,20 +177,21 @@ fn lives(channel: &mut Channel) -> bool {
 fn open(house: &Arc<House>, channel: &mut Channel, label: &str, terms: Terms) -> Result<Reply> {
     let job = {
         let mut jobs = house.jobs();
-        match jobs.get(label).cloned() {
-            Some(job) => {
-                job.reopen(&terms)?;
-                job
-            }
+        let here = jobs.get(label).cloned();
+        let job = match &here {
+            Some(job) => job.clone(),
             None => {
                 let kept = State::load(&folder_of(&house.jobs_folder, label), house.key.clone())?;
-                let state =
-                    kept.unwrap_or_else(|| State::new(&house.jobs_folder, label, terms, house.key.clone()));
-                let job = house.make(state);
-                jobs.insert(label.to_owned(), job.clone());
-                job
+                let new = || State::new(&house.jobs_folder, label, terms.clone(), house.key.clone());
+                house.make(kept.unwrap_or_else(new))
             }
+        };
+        // A plan on the disk may be of other terms: it may have been settled when its driver was gone.
+        job.reopen(&terms)?;
+        if here.is_none() {
+            jobs.insert(label.to_owned(), job.clone());
         }
+        job
     };
     house.keep(&job)?;
     let (settled, stands) = job.settled(&mut || lives(channel));
