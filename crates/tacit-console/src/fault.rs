@@ -515,7 +515,7 @@ fn in_bounds(text: &str) -> String {
     said().or_else(|| unread(text)).unwrap_or_else(|| text.to_owned())
 }
 
-/// Numbers that the standard library does not read, and what a user is told instead.
+/// What the standard library says of numbers that it cannot read, and what users read instead.
 const UNREAD: [(&str, &str); 6] = [
     ("invalid digit found in string", "must be a whole number in digits, such as 1000"),
     ("cannot parse integer from empty string", "must be a whole number, and is empty"),

@@ -137,7 +137,7 @@ impl Error {
         )
     }
 
-    /// What the peer may be told of why this side ends the run, of a fixed list; `None` where it is told nothing.
+    /// The reason for ending the run that the peer may hear, from a fixed list; `None` where it hears none.
     ///
     /// That is so of every failed check and of whatever else can depend on what the peer sent in a protocol, so that
     /// a cheater learns no more than that the run has ended.

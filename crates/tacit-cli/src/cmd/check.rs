@@ -184,7 +184,7 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A word as a shell takes it, on Windows that of PowerShell and, where no quote stands in it, the older one.
+/// A word quoted for the shell; on Windows for PowerShell, and for its predecessor if the word has no quotes.
 pub(super) fn shell(word: &str) -> String {
     if cfg!(windows) {
         let plain = |c: char| c.is_alphanumeric() || "_-./:=+\\".contains(c);

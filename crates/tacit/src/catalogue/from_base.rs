@@ -1,4 +1,4 @@
-//! What a run costs from another base OT than the default one, for which costs are told.
+//! What a run costs with another base OT than the default.
 
 use super::cost::{Candidate, Link, Machine, SETUP_OTS, SETUP_POINTS};
 use super::{Entry, find};
