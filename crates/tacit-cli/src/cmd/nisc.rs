@@ -377,7 +377,7 @@ fn expand(
     let mut arrays: Vec<(Array, Zeroizing<Vec<u8>>)> = Vec::new();
     let count = if let Some(answer) = answer {
         let path = answer;
-        let answer = message(&known, path, Kind::Answer)?;
+        let answer = message(known, path, Kind::Answer)?;
         let output = receiver(key)?
             .expand_out(&answer.message, answer.author)
             .map_err(|e| of_answer(key, path, &answer, e))?;
@@ -388,7 +388,7 @@ fn expand(
         n
     } else {
         let path = public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?;
-        let public = message(&known, path, Kind::PublicKey)?;
+        let public = message(known, path, Kind::PublicKey)?;
         let messages = sender(key)?.expand(&public.message, b"").map_err(|e| of_file(key, path, e))?;
         let n = messages.len() as u64;
         for (i, name) in ["m0", "m1"].into_iter().enumerate() {

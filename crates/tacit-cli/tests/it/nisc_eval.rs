@@ -102,6 +102,12 @@ fn reverse_vole_multiplies_a_vector_by_the_senders_number() {
     reply(&bench, "reverse-vole-p128", "v.csv", &["--batch"])
         .fails_with(4, &["question", "another function"]);
     // X·X^127, of X^128 = X^7 + X^2 + X + 1, and 1 + the same.
+    // Files in the wrong order are named for what they are, and numbers that do not fit are not cut.
+    let swapped = ["nisc", "eval", "open", "reverse-vole-p61", "--key", "asked.key", "--reply", "question"];
+    bench.run(&swapped).fails_with(4, &["question", "this is a receiver's question"]);
+    let wide =
+        ["nisc", "eval", "ask", "add61", "--input", "0x10000000000000000000000000000001", "--key", "w.key"];
+    bench.run(&[&wide[..], &["--out", "w"]].concat()).fails_with(3, &["61 bits"]);
     let bench = Bench::new();
     ask(&bench, "reverse-vole-gf128", "2", &[]).success();
     reply(&bench, "reverse-vole-gf128", "0x80000000000000000000000000000000,1", &[]).success();

@@ -521,9 +521,7 @@ impl Way<'_> {
         if buckets < wanted || buckets.saturating_mul(WRITING) > self.disk.memory / 2 {
             return Err(too_little(own, self.disk.memory));
         }
-        if !meeting::bounds(peer, buckets, self.most_peer_keys, wanted.max(self.disk.buckets)) {
-            return Err(meeting::too_many_buckets(peer, buckets, self.most_peer_keys));
-        }
+        meeting::bounded(peer, buckets, self.most_peer_keys, wanted.max(self.disk.buckets))?;
         // A peer that has seen the bucket key and leaves gets another one, as it gets another attempt at a bucket:
         // counted, before it begins.
         // proof: buckets 2.3

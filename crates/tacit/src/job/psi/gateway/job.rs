@@ -201,9 +201,7 @@ impl Job {
         inner.state.compare(terms)?;
         (inner.state.terms.patience, inner.state.terms.most_peer) = (terms.patience, terms.most_peer);
         // proof: buckets 2.2
-        if let Some(plan) = &inner.state.plan {
-            accepts(plan.peer, terms)?;
-        }
+        accepts(inner.state.plan.as_ref().map_or(0, |plan| plan.peer), terms)?;
         // What kept the job from going on, another disk or other terms, may be mended: the next meeting tells.
         (inner.stuck, inner.refusal) = (None, None);
         Ok(())
@@ -689,9 +687,7 @@ impl Job {
                 counted(own, "key")
             )));
         }
-        if !meeting::bounds(peer, buckets, terms.most_peer, terms.buckets) {
-            return Err(meeting::too_many_buckets(peer, buckets, terms.most_peer));
-        }
+        meeting::bounded(peer, buckets, terms.most_peer, terms.buckets)?;
         {
             let mut inner = self.of_session(epoch)?;
             if !inner.state.toss()? {
