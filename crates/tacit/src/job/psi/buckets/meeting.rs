@@ -48,6 +48,8 @@ impl Verdict {
             // rule.
             (Standing::Fresh, Standing::Fresh | Standing::Under(_)) => Verdict::Settle,
             (Standing::Under(_), Standing::Fresh) if may_settle => Verdict::Settle,
+            // Two lines were lost while plans were tossed, and each side kept another one.
+            (Standing::Under(_), Standing::Under(_)) if may_settle => Verdict::Settle,
             (Standing::Under(_), Standing::Fresh) => Verdict::Missing("the other side"),
             (Standing::Fresh, Standing::Ended(_)) => Verdict::Missing("this side"),
             _ => Verdict::Missing("either side"),
@@ -215,6 +217,24 @@ pub(in crate::job::psi) fn together(channel: &mut Channel, at: &[u8; 4]) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The cases of `tools/models/settlement.py`, which has what they lead to.
+    #[test]
+    fn what_two_standings_come_to() {
+        use Standing::{Ended, Fresh, Under};
+        let (one, two) = ([1; 32], [2; 32]);
+        for may in [false, true] {
+            assert_eq!(Verdict::of(Under(one), Under(one), may), Verdict::GoOn);
+            assert_eq!(Verdict::of(Under(one), Ended(one), may), Verdict::EndedThere);
+            for other in [Fresh, Under(two)] {
+                assert_eq!(Verdict::of(Under(one), other, may) == Verdict::Settle, may, "{other:?}");
+                assert_eq!(Verdict::of(Fresh, other, may), Verdict::Settle);
+            }
+            for (own, peer) in [(Fresh, Ended(one)), (Under(one), Ended(two)), (Ended(one), Under(one))] {
+                assert!(matches!(Verdict::of(own, peer, may), Verdict::Missing(_)), "{own:?} {peer:?}");
+            }
+        }
+    }
 
     /// proof: buckets 2.2
     #[test]
