@@ -15,7 +15,7 @@ use tacit::data::table::Source;
 pub(crate) const TYPES: &str = "\
 Keys (--key COL[:TYPE]) are text if no type follows; use the same types in the same order on both sides:
   text, text:nfkc                as written; in compatibility form, without invisible characters
-  email, email:gmail             an address; with gmail, dots and everything after a plus are dropped
+  email, email:gmail             an address; with gmail, dots and what follows a plus are dropped
   phone:REGION, phone            a telephone number as in REGION (such as NL), or as +31 ...
   date, date:DMY|MDY|YMD         2024-01-31, or in the order named
   int, uuid, name                a whole number; a UUID; a name without accents and punctuation
