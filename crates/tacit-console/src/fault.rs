@@ -197,7 +197,8 @@ fn has(options: &[String], option: &str) -> bool {
 }
 
 /// Settings of the handshake that only follow from others: where one of these differs, those say nothing.
-const CAUSES: [(&[&str], &[&str]); 2] = [
+const CAUSES: [(&[&str], &[&str]); 3] = [
+    (&["security"], &["protocol"]),
     (&["aggregate"], &["function", "rows"]),
     (
         &["aggregate", "function", "program", "rows"],
@@ -229,7 +230,14 @@ fn set_by(options: &[String], one: &Difference) -> Difference {
         (Some((_, option)), Some(ours), Some(theirs)) => {
             Difference { setting: format!("--{option}"), ours, theirs }
         }
-        _ => Difference { setting: dashed(options, &one.setting), ..one.clone() },
+        _ => {
+            let by = if one.setting == "base-ot" && has(options, "post-quantum") {
+                " or --post-quantum"
+            } else {
+                ""
+            };
+            Difference { setting: dashed(options, &one.setting) + by, ..one.clone() }
+        }
     }
 }
 

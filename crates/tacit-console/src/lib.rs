@@ -61,9 +61,16 @@ pub struct Context {
 }
 
 impl Context {
-    /// Prints one result: the object with `--json`, else the text.
+    /// Prints one result: the object with `--json`, else the text, of which a quiet run has no lines that are notes.
     pub fn result(&self, object: &serde_json::Value, text: &str) -> Result<()> {
-        let line = if self.json { object.to_string() } else { text.to_owned() };
+        let line = match (self.json, self.progress) {
+            (true, _) => object.to_string(),
+            (false, progress::Mode::Quiet) => {
+                let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: ")).collect();
+                lines.join("\n")
+            }
+            (false, _) => text.to_owned(),
+        };
         let (mut out, name): (Box<dyn Write>, _) = match self.stdout_taken {
             false => (Box::new(io::stdout().lock()), STDOUT),
             true => (Box::new(io::stderr().lock()), "standard error"),

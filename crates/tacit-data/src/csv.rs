@@ -22,6 +22,7 @@ mod stream;
 
 use crate::behind::{Behind, beside};
 use crate::columnar::Origin;
+use crate::encoding;
 pub use crate::encoding::Encoding;
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
@@ -204,13 +205,15 @@ impl Source {
     }
 
     /// Reads the header of a table.
-    pub(crate) fn from_input(input: Input, options: Options) -> Result<Self> {
+    pub(crate) fn from_input(input: Input, mut options: Options) -> Result<Self> {
         let path = input.path().to_owned();
         if input.is_answer() {
             return Err(Error::CsvAlone { path, format: "the answer of a database" });
         }
+        let first = input.start()?;
+        options.encoding = encoding::of(&path, &first, options.encoding)?;
         let is_decoded = options.encoding.is_some_and(|encoding| !encoding.is_utf8());
-        kind::refuse(&path, &input.start()?, input.packing(), is_decoded)?;
+        kind::refuse(&path, &first, input.packing(), is_decoded)?;
         let (mut text, start) = stream::open(&input, &options)?;
         let form = Form::of(text.ahead(), &start, options);
         drop(text);

@@ -1,9 +1,11 @@
 //! Text in other encodings than UTF-8: by their names, decoded without a replacement for what they do not have, and
 //! guessed from text that is not UTF-8.
 
+use crate::fault::{Error, Result};
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, UTF_8, UTF_16BE, UTF_16LE, X_USER_DEFINED};
 use std::io::{self, BufRead, Read};
+use std::path::Path;
 
 /// An encoding of text, by one of the names that the Encoding Standard of the web knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,24 @@ const NAMES: &[&str] = &[
 
 fn name(of: &'static encoding_rs::Encoding) -> &'static str {
     NAMES.iter().find(|name| name.eq_ignore_ascii_case(of.name())).copied().unwrap_or("another encoding")
+}
+
+/// The encoding of text that begins with `start`: the one that its byte order mark names, or else the one that the
+/// caller has `named`.
+///
+/// Errors: [`Error::Marked`] where the two differ.
+pub(crate) fn of(path: &Path, start: &[u8], named: Option<Encoding>) -> Result<Option<Encoding>> {
+    // One of UTF-32 begins as one of UTF-16 does.
+    let marked = encoding_rs::Encoding::for_bom(start).filter(|_| !start.starts_with(b"\xff\xfe\0\0"));
+    let Some((marked, _)) = marked else { return Ok(named) };
+    match named {
+        Some(named) if named.0 != marked => {
+            let (path, marked, named) = (path.to_owned(), name(marked), named.name());
+            Err(Error::Marked { path, marked, named })
+        }
+        Some(_) => Ok(named),
+        None => Ok(Some(Encoding(marked)).filter(|marked| !marked.is_utf8())),
+    }
 }
 
 /// The encoding that bytes which are not UTF-8 seem to have.

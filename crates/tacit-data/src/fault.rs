@@ -16,7 +16,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// There is no such file.
-    #[error("{}: there is no such file", name(.0))]
+    #[error("{}: no such file; check the path", name(.0))]
     NotFound(PathBuf),
     /// The path is a folder or a disk.
     #[error("{}: neither a file nor a pipe; name a file", name(.0))]
@@ -137,7 +137,7 @@ pub enum Error {
     },
     /// Bytes that are not UTF-8.
     #[error(
-        "{}, line {line}, column {column}: not valid UTF-8{}; name the encoding, or save the file as UTF-8",
+        "{}, line {line}, column {column}: not valid UTF-8; name the encoding{}, or save the file as UTF-8",
         name(.path), looks(*.looks_like)
     )]
     InvalidUtf8 {
@@ -165,8 +165,21 @@ pub enum Error {
         /// The encoding that the caller named.
         encoding: &'static str,
     },
+    /// A byte order mark of another encoding than the one that the caller named.
+    #[error(
+        "{}: begins with the byte order mark of {marked} and is to be read as {named}; name no encoding, or the right one",
+        name(.path)
+    )]
+    Marked {
+        /// The file.
+        path: PathBuf,
+        /// The encoding of the mark.
+        marked: &'static str,
+        /// The encoding that the caller named.
+        named: &'static str,
+    },
     /// Text of two bytes a character, which no encoding was named for.
-    #[error("{}: the text is {encoding}; name the encoding, or save the file as UTF-8", name(.path))]
+    #[error("{}: the text seems to be {encoding}; name the encoding, or save the file as UTF-8", name(.path))]
     Encoded {
         /// The file.
         path: PathBuf,
@@ -539,9 +552,9 @@ pub(crate) fn name(path: &Path) -> String {
     shown(&place::shown(path).to_string_lossy())
 }
 
-/// What text seems to be in.
+/// What text seems to be in, which is a guess.
 fn looks(like: Option<&'static str>) -> String {
-    like.map_or(String::new(), |name| format!("; it looks like {name}"))
+    like.map_or(String::new(), |name| format!(" (a guess: {name})"))
 }
 
 /// What to do about a column that is not there.

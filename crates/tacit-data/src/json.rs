@@ -107,8 +107,8 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn open(input: &'a Input, options: &Options) -> Result<Self> {
-        let reader = input.reader()?;
-        let encoding = options.encoding.filter(|encoding| !encoding.is_utf8());
+        let encoding = encoding::of(input.path(), &input.start()?, options.encoding)?;
+        let (reader, encoding) = (input.reader()?, encoding.filter(|encoding| !encoding.is_utf8()));
         let reader: Box<dyn BufRead> = match encoding {
             Some(encoding) => Box::new(BufReader::new(Decoded::new(reader, encoding))),
             None => reader,

@@ -784,6 +784,7 @@ impl Channel {
         let greeted = self.greeted;
         let awaited = || match (greeted, progress.filled) {
             (false, _) => "the peer's greeting".to_owned(),
+            (true, 0) => "the peer's next message".to_owned(),
             (true, filled) => {
                 format!(
                     "a message of the peer, of which {filled} of {} came",

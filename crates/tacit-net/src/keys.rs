@@ -265,7 +265,7 @@ pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
 pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
     let file = File::open(path);
     let file = file.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => key_error(path, format!("{error}; {remedy}")),
+        std::io::ErrorKind::NotFound => key_error(path, format!("no such file; {remedy}")),
         // Where folders cannot be opened at all.
         std::io::ErrorKind::PermissionDenied if path.is_dir() => {
             key_error(path, "is a folder; name a file in it")

@@ -3,6 +3,7 @@
 
 use crate::error::printable;
 use crate::{Error, Result, keys};
+use ipnet::IpNet;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
@@ -110,10 +111,13 @@ impl fmt::Debug for Proxy {
 }
 
 /// Whether an entry of `NO_PROXY` has the host: its name, a name that it ends in, its address, each with a port if it
-/// is meant alone, or `*`.
+/// is meant alone, a range of addresses such as `10.0.0.0/8`, or `*`.
 fn is_excepted(entry: &str, host: &str, port: &str) -> bool {
     if entry == "*" {
         return true;
+    }
+    if let Ok(range) = entry.parse::<IpNet>() {
+        return host.parse::<IpAddr>().is_ok_and(|ip| range.contains(&ip.to_canonical()));
     }
     let entry = entry.to_ascii_lowercase();
     let is_address = entry.parse::<IpAddr>().is_ok();
@@ -345,6 +349,10 @@ mod tests {
             ("[2001:db8::1]:1", "2001:db8::1", false),
             ("192.0.2.1:1", "192.0.2.2", true),
             ("10.1.2.3:1", "3", true),
+            ("10.1.2.3:1", "192.0.2.0/24,10.0.0.0/8", false),
+            ("11.1.2.3:1", "10.0.0.0/8", true),
+            ("[2001:db8::1]:1", "2001:db8::/32", false),
+            ("alice.test:1", "0.0.0.0/0", true),
             ("in.alice.test:1", "*.alice.test other.test", false),
         ] {
             assert_eq!(found(target, none).is_some(), is_used, "{target} {none}");

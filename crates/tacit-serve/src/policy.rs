@@ -328,6 +328,9 @@ impl Policy {
     pub fn load(path: &Path) -> std::result::Result<Self, Unfit> {
         let unfit = |what: String| Unfit { path: path.to_owned(), faults: vec![Fault { line: 0, what }] };
         match std::fs::metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(unfit("no such file; check the path".into()));
+            }
             Err(e) => return Err(unfit(format!("cannot be read: {e}"))),
             Ok(about) if about.len() > LARGEST_POLICY => return Err(unfit("larger than any policy".into())),
             Ok(_) => {}

@@ -126,6 +126,8 @@ pub(crate) fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
     };
     object["refused"] = tally.refused.iter().map(each).collect();
     object["hints"] = json!(hints(spec, tally));
+    let Normalisation { nfc, trim, case_fold } = spec.normalisation;
+    object["normalisation"] = json!({ "nfc": nfc, "trim": trim, "case_fold": case_fold });
     if spec.shown.refused > 0 {
         let each = |sample: &tacit::data::keys::Sample| {
             let column = column(spec, sample.part);

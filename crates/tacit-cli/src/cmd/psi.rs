@@ -289,7 +289,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     for protocol in job.protocol.candidates() {
         session.allow(protocol)?;
     }
-    session.base()?;
+    let base = session.base()?.name();
     let mut results = args.results.open(Output::create)?;
     let page = args.report.open(|| args.peer.sides(&args.input))?;
     let table = read(&args, &job, context)?;
@@ -311,7 +311,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     progress.finish();
 
     let put = results.write(&table, &job, &ran.result)?;
-    report((&args.results, &put), &job, context, &table, &ran, most, (&[], page))
+    report((&args.results, &put), &job, context, &table, &ran, most, (&[("base_ot", json!(base))], page))
 }
 
 impl Args {

@@ -227,6 +227,32 @@ fn bytes_that_are_no_text_are_named_by_line_and_column_with_a_guess() {
     assert!(error.to_string().contains("utf-16le"), "{error}");
 }
 
+#[test]
+fn a_byte_order_mark_names_the_encoding_and_is_not_contradicted() {
+    let folder = Folder::new();
+    let text = "\u{feff}k,n\nZoë,1\nKöln,2\n";
+    let (little, big): (Vec<u8>, Vec<u8>) = (
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+    );
+    for (content, encoding, other) in [
+        (&little[..], "utf-16le", "utf-16be"),
+        (&big[..], "utf-16be", "utf-8"),
+        (text.as_bytes(), "utf-8", "windows-1252"),
+    ] {
+        for options in [Options::default(), named(encoding)] {
+            let (source, keys) = read(&folder.file(content), "k", options).unwrap();
+            assert_eq!(keys.elements(), elements(&["zoë", "köln"]), "{encoding}");
+            assert!(written(&source, &keys, &[1], "out.csv").ends_with("k,n\nKöln,2\n"), "{encoding}");
+        }
+        let error = folder.error(content, named(other));
+        let Error::Marked { marked, named, .. } = error else { panic!("{encoding} {error}") };
+        assert_eq!((marked, named), (encoding, other));
+    }
+    let error = folder.error(b"\xff\xfe\0\0k\0\0\0\n\0\0\0", Options::default());
+    assert!(matches!(error, Error::Kind { kind: "text in UTF-32", .. }), "{error}");
+}
+
 /// What stands in front of a table is passed over, and lines count from the file's first.
 #[test]
 fn lines_in_front_of_the_table_are_skipped_and_a_line_names_the_separator() {

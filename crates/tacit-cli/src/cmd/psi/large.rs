@@ -76,6 +76,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
+    let base = session.base()?.name();
     let may_stand = args.resume.as_deref().is_some_and(Resume::may_have_result);
     let create = if may_stand { Output::create_again } else { Output::create };
     let mut results = args.results.open(create)?;
@@ -101,7 +102,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     if !ran.result.confirmed {
         context.note("note: the other side was not there to say that it is done too");
     }
-    report(args, job, context, &ran, &pass, &put, page)
+    report(args, job, context, &ran, &pass, &put, (base, page))
 }
 
 /// The folder of --resume, what it is sealed with, and what names the peer.
@@ -170,7 +171,7 @@ fn report(
     ran: &Ran<Bucketed>,
     pass: &Pass,
     put: &Put,
-    page: Option<Report>,
+    (base, page): (&str, Option<Report>),
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let learned = job.has_learned_in_buckets(result);
@@ -178,6 +179,7 @@ fn report(
     let mut object = json!({
         "name": "psi",
         "protocol": "vole",
+        "base_ot": base,
         "security": security_name(job.security),
         "result": job.result_name(),
         "reveal": job.reveal.name(),
