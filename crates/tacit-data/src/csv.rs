@@ -207,7 +207,7 @@ impl Source {
     pub(crate) fn from_input(input: Input, options: Options) -> Result<Self> {
         let path = input.path().to_owned();
         if input.is_answer() {
-            return Err(Error::CsvAlone { path, format: "the answer of a database" });
+            return Err(Error::CsvAlone { path, format: "the result of a database query" });
         }
         let is_decoded = options.encoding.is_some_and(|encoding| !encoding.is_utf8());
         kind::refuse(&path, &input.start()?, input.packing(), is_decoded)?;

@@ -106,7 +106,7 @@ fn outputs_have_no_name_of_what_they_are_not() {
     bench.write("t.csv", "k\na\n");
     for name in ["o.xls", "o.json", "o.ORC", "o.csv.xz"] {
         let said = alone(&bench, &["--input", "t.csv", "--key", "k", "--output", name]);
-        said.fails_with(3, &[name, "tacit writes no", ".parquet"]);
+        said.fails_with(3, &[name, "tacit cannot write", ".parquet"]);
         let said = alone(&bench, &["--input", "t.csv", "--key", "k", "--output-rest", name]);
         said.fails_with(3, &[name]);
         assert!(!bench.exists(name));

@@ -404,8 +404,8 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
             &["--security", "semi-honest", "--reveal", "count", "--output", "o.csv"],
             &["--output", "reveals no row"],
         ),
-        (&["--duplicates", "first"], &["--duplicates", "rows that we give"]),
-        (&["--reveal", "payload:city", "--duplicates", "all"], &["--duplicates", "rows that we give"]),
+        (&["--duplicates", "first"], &["--duplicates", "rows that you send"]),
+        (&["--reveal", "payload:city", "--duplicates", "all"], &["--duplicates", "rows that you send"]),
         (&["--reveal", "everything"], &["rows, payload, count, sum, mean, max, min, over"]),
     ];
     for (wrong, words) in cases {

@@ -102,9 +102,9 @@ fn what_is_no_part_of_a_workbook_is_said_in_a_line() {
     let said = |path: PathBuf| open(&path, "id", Options::default()).err().unwrap().to_string();
     for (name, words) in [
         (part(&path, "Other"), "it has no sheet of that name; it has `My Data`, `empty`"),
-        (part(&path, "My Data!C3:"), "a range of cells is written as in Sheet1!A1:D9"),
+        (part(&path, "My Data!C3:"), "write a range of cells as in Sheet1!A1:D9"),
         (part(&path, "empty"), "is empty"),
-        (part(&plain, "Sheet1"), "the file is no workbook"),
+        (part(&plain, "Sheet1"), "the file is not a workbook"),
     ] {
         let error = said(name);
         assert!(error.contains(words) && error.lines().count() == 1, "{error}");

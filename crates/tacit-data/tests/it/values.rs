@@ -129,7 +129,7 @@ fn the_text_of_a_csv_file_is_read_as_its_columns_are_named() {
     assert_eq!(said[0][1], "125");
     fs::write(&path, "day,price\n2024-02-29,1\n2023-02-29,1.234\n").unwrap();
     for (column, words) in [
-        ("day:date", ["line 3", "`day`", "calendar"]),
+        ("day:date", ["line 3", "`day`", "day that exists"]),
         ("price:decimal2", ["line 3", "`price`", "at most 2 digits"]),
     ] {
         let said = read(&path, &[column]).unwrap_err();
