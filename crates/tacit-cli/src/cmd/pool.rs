@@ -302,10 +302,10 @@ mod tests {
         let said = run(Err(cheated.into())).unwrap_err();
         assert_eq!(said.blame(), tacit::Blame::Peer);
         let said = said.to_string();
-        assert!(said.contains("cheated") && said.contains("r.pool is burnt"), "{said}");
+        assert!(said.contains("cheated") && said.contains("r.pool is invalidated"), "{said}");
         let error = named(&file, Pool::open(&file, &key).unwrap_err()).to_string();
         assert!(
-            error.contains("r.pool: the pool is burnt") && error.contains("tacit ot pool make"),
+            error.contains("r.pool: the pool is invalidated") && error.contains("tacit ot pool make"),
             "{error}"
         );
     }
