@@ -109,7 +109,7 @@ fn what_is_no_object_is_refused_with_its_line() {
         ("[1, 2]", "line 3: a JSON object is expected"),
         ("{\"k\": 01}", "line 3: a JSON object is expected"),
         ("{\"k\": 1, \"k\": 2}", "line 3: a member's name occurs twice"),
-        ("{\"k\": \"\\ud800\"}", "line 3: a text holds half a character"),
+        ("{\"k\": \"\\ud800\"}", "line 3: a text has half a character"),
         ("{\"k\": 1} {\"k\": 2}", "line 3: a JSON object is expected"),
     ] {
         let path = folder.file(format!("{{\"k\": \"secret\"}}\n\n{line}\n"));

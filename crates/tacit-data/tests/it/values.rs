@@ -235,7 +235,7 @@ fn a_table_that_changed_is_refused_and_a_list_has_no_place_in_csv() {
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1)])]);
     parquet(&path, vec![("n", array(Int64Array::from(vec![1]))), ("l", array(lists))]);
     let said = extend(&path, &folder.path().join("o.csv"), true).unwrap_err().to_string();
-    assert!(said.contains("CSV cannot hold column 2"), "{said}");
+    assert!(said.contains("CSV cannot contain column 2"), "{said}");
 }
 
 /// A party without inputs: the rows of its table count, whatever they hold.
