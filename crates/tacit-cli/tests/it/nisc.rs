@@ -378,7 +378,7 @@ fn what_an_answer_fails_for_is_said_by_whether_it_was_signed() {
     nisc(&bench, REPLY).success();
     bench.write("answer", cheating_answer(&bench));
     let said = nisc(&bench, OPEN);
-    said.fails_with(4, &["answer: fails its check (it was changed on the way, or its sender cheated"]);
+    said.fails_with(4, &["answer: fails its check (it was changed in transit, or its sender cheated"]);
     assert!(!said.err.contains("silent nisc"));
     let said = nisc(&bench, &["keygen", "--count", "0", "--out", "x.key"]);
     assert_eq!(said.error_line(), "error: the number of OTs must be from 1 to 2^24");
@@ -441,7 +441,7 @@ fn nobody_can_pass_alices_messages_off_as_its_own() {
         by(OPEN, &["--peer", "mallory-id.pub"]).fails_with(4, &["other parties"]);
         // Her own answer in front of Alice's reply.
         bench.write("answer", &answer);
-        by(OPEN, &[]).fails_with(4, &["reply", "another key has signed it"]);
+        by(OPEN, &[]).fails_with(4, &["reply", "signature is missing or by a different key"]);
     }
     // And Alice's answer without a name.
     bench.write("answer", &answer[106..]);

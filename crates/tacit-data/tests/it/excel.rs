@@ -146,7 +146,7 @@ fn cells_that_hold_errors_are_refused_or_counted() {
     sheet.write(2, 1, Formula::new("=NA()").set_result("#N/A")).unwrap();
     book.save(&path).unwrap();
     let error = open(&path, "k", Options::default()).err().unwrap().to_string();
-    assert!(error.contains("e.xlsx, cell B3: the cell holds an error"), "{error}");
+    assert!(error.contains("e.xlsx, cell B3: the cell has an error"), "{error}");
     let options = Options { error_cells: ErrorCells::Null, ..Options::default() };
     let (source, keys) = open(&path, "k", options).unwrap();
     assert_eq!((source.error_cells(), keys.rows()), (1, 2));

@@ -192,7 +192,7 @@ fn a_difference_is_a_line_that_names_file_and_column() {
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
     assert!(said(std::slice::from_ref(&empty)).contains("the directory has no table in it"));
-    assert!(said(&[folder.path().to_owned()]).contains("empty: a folder within a folder"));
+    assert!(said(&[folder.path().to_owned()]).contains("empty: a subdirectory"));
     fs::remove_dir(&empty).unwrap();
     // A cut file among them is named.
     let cut = parquet(["k", "n"], &[Some("a"), Some("b")], &[1, 2]);
