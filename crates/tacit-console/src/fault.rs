@@ -349,10 +349,10 @@ impl Explained<'_> {
                 "the circuits' files differ, or --bits does"
             }
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => {
-                "with --max-peer-rows, where memory has room for them"
+                "with --max-peer-rows, if there is memory for them"
             }
             Error::Psi(psi::Error::PeerRowsTooWide { allowed: WORKBOOK_CELL, .. }) if self.has("unfit") => {
-                "cells of Excel hold no more; name the output .csv or .parquet, or give --unfit null"
+                "cells of Excel cannot have more; name the output .csv or .parquet, or give --unfit null"
             }
             Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
             Error::Table(csv::Error::Unfit { .. }) if self.has("unfit") => {
@@ -556,7 +556,7 @@ pub fn install_hooks() {
         let place = fence::place(info);
         let is_main = std::thread::current().name() == Some("main");
         if OUTLIVES.load(Ordering::Relaxed) && !is_main {
-            let message = format!("internal fault at {place}; what it served is over; please report it");
+            let message = format!("internal error at {place}; its request has ended; please report it");
             say(&message, json!({ "error": { "code": 1, "blame": "other", "message": message } }));
             return;
         }
@@ -565,7 +565,7 @@ pub fn install_hooks() {
             1,
             "other",
             &format!(
-                "internal fault at {place}; nothing was written; please report it with the command you ran"
+                "internal error at {place}; nothing was written; please report it with the command you ran"
             ),
         );
     }));

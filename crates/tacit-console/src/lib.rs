@@ -40,9 +40,9 @@ fn stream_fault(name: &str, source: &io::Error) -> Error {
     let remedy = match source.kind() {
         _ if os::is_reader_gone(source) => "is the reader of the pipe gone?",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "make room on its disk, or choose another place"
+            "free space on its disk, or choose another one"
         }
-        _ => "is it open, and may it be written?",
+        _ => "is it open and writable?",
     };
     Error::Other(format!("{name}: cannot be written ({source}); {remedy}"))
 }

@@ -208,7 +208,7 @@ impl Source {
     pub(crate) fn from_input(input: Input, mut options: Options) -> Result<Self> {
         let path = input.path().to_owned();
         if input.is_answer() {
-            return Err(Error::CsvAlone { path, format: "the answer of a database" });
+            return Err(Error::CsvAlone { path, format: "the result of a database query" });
         }
         let first = input.start()?;
         options.encoding = encoding::of(&path, &first, options.encoding)?;

@@ -49,7 +49,7 @@ pub(crate) fn to_columns(inputs: &[&Input], options: &Options) -> Result<Vec<Inp
 
 fn kept(input: &Input, options: &Options, columns: &Columns) -> Result<Input> {
     let unkept = |error: &dyn std::fmt::Display| {
-        let what = format!("cannot be kept in {}: {error}", std::env::temp_dir().display());
+        let what = format!("cannot be stored in {}: {error}", std::env::temp_dir().display());
         Error::Unreadable { path: input.path().to_owned(), source: std::io::Error::other(what) }
     };
     let schema = columns.schema();
@@ -164,7 +164,7 @@ impl<'a> Lines<'a> {
             Some(b'n') => Ok(None),
             Some(b'"') => serde_json::from_str(value.get())
                 .map(Some)
-                .map_err(|_| self.wrong("a text holds half a character (a lone surrogate)")),
+                .map_err(|_| self.wrong("a text has half a character (a lone surrogate)")),
             _ => Ok(Some(value.get().to_owned())),
         }
     }
@@ -246,7 +246,7 @@ impl Columns {
             let members = lines.members()?;
             for (name, value) in &members.0 {
                 if !self.see(name, Kind::of(value.get()), lines.line) {
-                    return Err(lines.wrong("a member's name is there twice"));
+                    return Err(lines.wrong("a member's name occurs twice"));
                 }
                 if self.all.len() > MOST_COLUMNS {
                     return Err(lines.wrong("the objects so far have more than 16384 names of members"));

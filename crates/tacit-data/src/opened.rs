@@ -84,7 +84,10 @@ fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> 
         return columns(kept, Format::ArrowFile);
     }
     if part.is_some() {
-        return Err(Error::address(path, "what is behind the # names a sheet, and the file is no workbook"));
+        return Err(Error::address(
+            path,
+            "the text after the # names a sheet, but the file is not a workbook",
+        ));
     }
     match Format::of(&start) {
         Some(format) => columns(input, format),
@@ -200,7 +203,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
         }
         let metadata = std::fs::metadata(&path).map_err(unreadable)?;
         if metadata.is_dir() {
-            let what = "a folder within a folder is not looked into; name its files, as in 'DIR/*/*.parquet'";
+            let what = "a subdirectory is not read; name its files, as in 'DIR/*/*.parquet'";
             return Err(Error::Folder { path, what });
         }
         if metadata.len() > 0 {
@@ -209,7 +212,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort_unstable();
     if files.is_empty() {
-        return Err(Error::Folder { path: folder.to_owned(), what: "the folder has no table in it" });
+        return Err(Error::Folder { path: folder.to_owned(), what: "the directory has no table in it" });
     }
     Ok(files)
 }

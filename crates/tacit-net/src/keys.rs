@@ -60,9 +60,7 @@ impl PublicKey {
                     .ok_or("the public key is damaged; ask for the file again")?;
                 match is_anybodys(&key) {
                     false => Ok(PublicKey(*key)),
-                    true => {
-                        Err("with this public key anybody can sign; ask the peer for its .pub file again")
-                    }
+                    true => Err("with this public key anyone can sign; ask the peer for its .pub file again"),
                 }
             }
             _ => Err("not a Tacit public key; it starts with tacit-ed25519 and comes from tacit keygen"),
@@ -220,7 +218,7 @@ impl Identity {
         let mut words = text.split_whitespace();
         let seed = match words.next() {
             Some(PUBLIC_LABEL) => {
-                return Err(key_error(path, "this is a public key, where the private .key file is wanted"));
+                return Err(key_error(path, "this is a public key; give the private .key file"));
             }
             Some(PRIVATE_LABEL) => words.next().and_then(decode),
             _ => return Err(key_error(path, "not a Tacit private key; make one with tacit keygen")),
@@ -268,15 +266,15 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
         std::io::ErrorKind::NotFound => key_error(path, format!("no such file; {remedy}")),
         // Where folders cannot be opened at all.
         std::io::ErrorKind::PermissionDenied if path.is_dir() => {
-            key_error(path, "is a folder; name a file in it")
+            key_error(path, "is a directory; name a file in it")
         }
         std::io::ErrorKind::PermissionDenied => {
-            key_error(path, "you may not read it; check whose it is, and its rights")
+            key_error(path, "permission denied; check its owner and permissions")
         }
         kind => key_error(path, std::io::Error::from(kind)),
     })?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(key_error(path, "is a folder; name a file in it"));
+        return Err(key_error(path, "is a directory; name a file in it"));
     }
     // Room for the whole from the start: a buffer that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize + 1));
@@ -335,10 +333,10 @@ fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
     builder.tempfile_in(folder_of(path)).map_err(|error| match error.kind() {
         // The library's words name the unfinished file.
         std::io::ErrorKind::NotFound => {
-            key_error(path, "there is no such folder; create it or choose another")
+            key_error(path, "there is no such directory; create it or choose another")
         }
         std::io::ErrorKind::PermissionDenied => {
-            key_error(path, "its folder cannot be written to; choose another")
+            key_error(path, "its directory is not writable; choose another")
         }
         kind => key_error(path, std::io::Error::from(kind)),
     })

@@ -193,7 +193,7 @@ pub(crate) fn open(
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= LONGEST_HEAD || Instant::now() >= deadline {
             let words = if who.is_empty() { &head[..] } else { &[] };
-            return Ok(Answer::Later(format!("the proxy {proxy} gave no answer: {}", printable(words))));
+            return Ok(Answer::Later(format!("the proxy {proxy} did not answer: {}", printable(words))));
         }
         stream.set_read_timeout(Some(left()))?;
         let mut byte = [0];
@@ -213,7 +213,7 @@ pub(crate) fn open(
     let said = format!("the proxy {proxy} answered {}", printable(words));
     Ok(match status.and_then(<[u8]>::first) {
         _ if status == Some(b"407") && who.is_empty() => {
-            Answer::Never(format!("{said}: it wants a user and a password"))
+            Answer::Never(format!("{said}: it requires a user and a password"))
         }
         _ if status == Some(b"407") => {
             Answer::Never(format!("{said}: it does not accept the user and password"))
@@ -292,7 +292,7 @@ mod tests {
             }
         }
         let (answer, _) = answered(b"HTTP/1.1 407 who\r\n\r\n");
-        assert!(matches!(answer, Ok(Answer::Never(why)) if why.contains("wants a user and a password")));
+        assert!(matches!(answer, Ok(Answer::Never(why)) if why.contains("requires a user and a password")));
         for (text, encoded) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
         {

@@ -200,7 +200,7 @@ impl Source {
         match self {
             Source::Named(name) if name.ends_with(PROGRAM) => {
                 if bits == Bits::Reversed {
-                    return fault("bits is for circuits' files".into());
+                    return fault("bits is for circuit files".into());
                 }
                 let entry = entry.unwrap_or_else(|| lang::Options::default().entry);
                 let options = lang::Options { entry, garbler: garbler_inputs, constants };

@@ -373,7 +373,7 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
         ("reveal = [\"rows\"]", "reveal = [\"payload\"]", "give"),
         ("result = [\"peer\"]", "result = [\"us\"]", "no `us`"),
         ("result = [\"peer\"]", "result = [\"me\"]", "`output`"),
-        ("max_peer_keys = 1000", "max_peer_keys = 10\nmin_peer_keys = 11", "nobody could ask"),
+        ("max_peer_keys = 1000", "max_peer_keys = 10\nmin_peer_keys = 11", "excludes every peer"),
         ("max_peer_keys = 1000", "", "needs `max_peer_keys`"),
         ("runs_a_day = 9", "runs_a_day = -1", "whole number"),
         ("runs_a_day = 9", "runs_a_day = 9\nhours = [\"always\"]", "write Mon-Fri"),
@@ -383,7 +383,7 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
         ("runs_a_day = 9", "runs_a_day = 9\npost_quantum = \"yes\"", "true or false"),
         ("rows_in_total = 1000", "", "`rows_in_total`"),
         ("[jobs.match]", "[jobs.\"a b\"]", "letters, digits"),
-        ("[jobs.match]", "[jobs.match", "mend the TOML"),
+        ("[jobs.match]", "[jobs.match", "fix the TOML"),
     ];
     for (from, to, word) in cases {
         let bad = good.replace(from, to);

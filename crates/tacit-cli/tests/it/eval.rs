@@ -433,7 +433,7 @@ fn what_is_wrong_with_a_batch_is_named() {
     one("two.csv", &["--columns", "a"]).fails_with(3, &["line 4", "`a`", "32 bits"]);
     one("two.csv", &["--columns", "b"]).fails_with(3, &["line 3", "`b`", "1 value expected, 0 given"]);
     let said = one("two.csv", &["--columns", "a", "--output", "x.csv", "--output-to", "evaluator"]);
-    said.fails_with(2, &["--output", "peer alone"]);
+    said.fails_with(2, &["--output", "only the peer"]);
     bench.write("few.csv", "a\n1\n2\n");
     one("few.csv", &["--threads", "3"]).fails_with(2, &["--threads 3", "rows"]);
     assert!(bench.leftovers().is_empty());

@@ -37,7 +37,7 @@ fn short_help_fits_on_a_screen_and_long_help_has_every_option() {
         assert!(!short.out.contains("--quiet"), "{}", short.out);
     }
     let short = bench.run(&["psi", "-h"]);
-    let headings = ["What you must give:", "Result:", "Protection:", "Table:", "Network:", "Less often:"];
+    let headings = ["Required:", "Result:", "Protection:", "Table:", "Network:", "Less often:"];
     let places = headings.map(|heading| short.out.find(heading).unwrap_or_else(|| panic!("{heading}")));
     assert!(places.is_sorted(), "{}", short.out);
     let long = bench.run(&["psi", "--help"]);
@@ -157,7 +157,7 @@ fn six_answers_make_a_policy_that_passes_its_check() {
         let said = answered(&bench, &["init", "--policy", "--out", file], &lines);
         assert!(said.success().contains(&format!("tacit serve --policy {file} --check")), "{said:?}");
         let checked = bench.run(&["serve", "--policy", file, "--check"]);
-        assert!(checked.success().contains("partner"), "{checked:?}");
+        assert!(checked.success().contains("with a peer"), "{checked:?}");
     }
 }
 

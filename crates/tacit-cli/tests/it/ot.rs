@@ -491,7 +491,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     refused("sender", &with(&["--messages", "s.npz"]), 3, &["s.npz", "`m0` and `m1`"]);
     // One long cell makes all of them long.
     write("huge.csv", &format!("m0,m1\n{},\n{}", "x".repeat(15 << 20), ",\n".repeat(100_000)));
-    let huge = ["up to the longest, of 15728640 bytes", "MiB to give", "a run of their own"];
+    let huge = ["up to the longest, of 15728640 bytes", "MiB available", "a separate run"];
     refused("sender", &with(&["--messages", "huge.csv"]), 3, &huge);
     write("gap.csv", "choice\n1\n\n0\n");
     refused("receiver", &with(&["--choices", "gap.csv"]), 3, &["gap.csv", "line 3 is empty"]);
@@ -525,7 +525,7 @@ fn own_messages_and_choices_that_do_not_serve() {
             chosen(&bench, &["--messages", "cell.csv"], &["--choices", "one.csv", "--out", "got.xlsx"]);
         r.fails_with(3, &["got.xlsx", "40000 characters", ".parquet"]);
         s.fails_with(4, &["does not take messages as long as 40000 bytes"]);
-        assert!(s.err.contains("note: if the run had begun, the peer may have one message of each pair"));
+        assert!(s.err.contains("note: if the run had started, the peer may have one message of each pair"));
     }
     // The sides do not agree how many there are.
     write("c2.csv", "choice\n1\n0\n");

@@ -526,7 +526,7 @@ fn in_buckets_on_disk_the_result_is_the_same() {
         bench.run(&[&["psi", "--connect", &address][..], &keys("bob.key", "alice.pub"), more].concat())
     };
     alone(&["--memory", "1GiB", "--reveal", "count", "--security", "semi-honest"])
-        .fails_with(2, &["--memory", "rows alone"]);
+        .fails_with(2, &["--memory", "only rows"]);
     alone(&["--memory", "2gib"]).fails_with(2, &["such as 2GiB"]);
     alone(&["--memory", "1GiB", "--buckets", "3", "--dry-run"]).fails_with(2, &["--buckets", "power of two"]);
     let plan = alone(&["--memory", "1GiB", "--dry-run"]);

@@ -80,7 +80,7 @@ fn packed_tables_that_are_cut_or_changed_are_refused() {
     for (packed, packing) in [(XZ, "xz"), (BZIP2, "bzip2"), (DEFLATED, "zip"), (STORED, "zip")] {
         for length in 10..packed.len() {
             let text = folder.error(&packed[..length], Options::default()).to_string();
-            assert!(text.contains("t.dat") && text.contains("cut short"), "{length} {packing} {text}");
+            assert!(text.contains("t.dat") && text.contains("truncated"), "{length} {packing} {text}");
         }
     }
     // A byte of the content, whose checksum tells.
@@ -119,7 +119,7 @@ fn archives_that_hold_no_single_table_say_what_they_hold() {
         (&include_bytes!("files/several.zip")[..], &["2 files", "`a.csv`", "unpack it"][..]),
         (include_bytes!("files/empty.zip"), &["zip archive without a file"]),
         (include_bytes!("files/encrypted.zip"), &["`t.csv`", "encrypted"]),
-        (include_bytes!("files/by-lzma.zip"), &["`data/t.csv`", "packed by", "unpack it"]),
+        (include_bytes!("files/by-lzma.zip"), &["`data/t.csv`", "compressed with", "unpack it"]),
         (include_bytes!("files/workbook.zip"), &["Excel"]),
         (include_bytes!("files/arrays.npz"), &["NumPy arrays"]),
     ] {
@@ -146,7 +146,7 @@ fn what_is_no_table_says_what_it_is_and_what_to_do() {
         (b"PARE\x15\0\x15\x0e\0\0\0PARE", "an encrypted Parquet file", "decrypt"),
         (b"SQLite format 3\0\x10\0", "an SQLite database", "CSV"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "old Excel workbook", "CSV UTF-8"),
-        (page, "a web page (HTML)", "log in"),
+        (page, "a web page (HTML)", "login"),
         (b"[\n  {\"k\": 1}\n]\n", "JSON", "jq -c"),
         (b"[{\"k\": 1}, {\"k\": 2}]", "JSON", "jq -c"),
         (b"{\n  \"k\": 1\n}\n", "JSON", "jq -c"),

@@ -425,7 +425,7 @@ fn a_farewell_gives_its_cause_and_an_unknown_one_is_none() {
         assert_eq!(cause(&[0xB7, 1, 0, 0, code]), Some(said));
         let (error, ()) =
             memory::run(|channel| channel.recv_u64().unwrap_err(), |channel| channel.stop(said));
-        let words = format!("the peer stopped: {said}; its own output says more");
+        let words = format!("the peer stopped: {said}; its own output has the details");
         assert_eq!(error.to_string(), words);
     }
     for other in [0, 6, 255] {

@@ -35,8 +35,8 @@ pub(super) fn of(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTim
         }
     }
     if sides.peer == NOT_AUTHENTICATED {
-        let what =
-            "none: anyone on the way could read and change what passed, and the other side could be anyone";
+        let what = "none: anyone on the network path could read and change the data, and anyone could be the other \
+             side";
         limits.push(("Protection of the connection", what.to_owned()));
     }
     if let Some(warning) = text(run, "warning") {
@@ -408,7 +408,7 @@ mod tests {
             "ab12",
             "the outputs (sum), and of the other side's inputs what follows from them",
             "nothing of this side's inputs, if it keeps",
-            "anyone on the way could read",
+            "anyone on the network path could read",
         ] {
             assert!(of_eval.contains(words), "{words}: {of_eval}");
         }

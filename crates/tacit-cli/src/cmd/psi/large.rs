@@ -53,10 +53,10 @@ pub(in crate::cmd) fn key_size(text: &str) -> std::result::Result<u64, String> {
 pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()> {
     let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
     if job.reveal != Reveal::Rows {
-        return refuse("memory", "in buckets rows alone are revealed; leave --memory or --reveal out");
+        return refuse("memory", "buckets reveal only rows; leave --memory or --reveal out");
     }
     if !args.give.is_empty() {
-        return refuse("give", "in buckets rows alone are revealed; leave it out");
+        return refuse("give", "buckets reveal only rows; leave it out");
     }
     let kept = kept(args)?;
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
         resume.forget()?;
     }
     if !ran.result.confirmed {
-        context.note("note: the other side was not there to say that it is done too");
+        context.note("note: the peer did not confirm that it is done too");
     }
     report(args, job, context, &ran, &pass, &put, (base, page))
 }
@@ -120,7 +120,7 @@ fn kept(args: &Args) -> Result<Option<(PathBuf, FileKey, String)>> {
         }
         (None, Some(identity)) => FileKey::from_identity(&Identity::load(identity)?),
         (None, None) => {
-            let what = "its files are sealed: give --seal-key FILE where there is no key of tacit keygen";
+            let what = "its files are encrypted: without a key of tacit keygen, give --seal-key FILE";
             return Err(Error::Parameter { name: "resume", what: what.into() });
         }
     };
@@ -143,7 +143,7 @@ fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Re
     let buckets = job.buckets(keys, keys, disk).ok_or_else(|| Error::Parameter {
         name: "memory",
         what: format!(
-            "{} do not suffice for {keys} in {MAX_BUCKETS} buckets; give more",
+            "{} are too little for {keys} in {MAX_BUCKETS} buckets; give more",
             counted(disk.memory, "byte"),
             keys = counted(keys, "key")
         ),
@@ -154,7 +154,7 @@ fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Re
         "disk_bytes": bytes, "folder": disk.folder, "memory": disk.memory,
     });
     let text = format!(
-        "{}, at most {}: {}; up to {} MB in {}, sealed, and gone at the end",
+        "{}, at most {}: {}; up to {} MB in {}, encrypted, deleted at the end",
         counted(pass.rows, "row"),
         counted(keys, "key"),
         counted(buckets, "bucket"),
