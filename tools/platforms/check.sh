@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Other platforms, from this x86-64 Linux: the command for aarch64 Linux runs under qemu against the one built for
-# here, on either side; so does the command for Windows under Wine, with tests of the command; the command is linked for
-# macOS, and nobody runs it.
+# here, on either side; the command is checked for Windows and for macOS.
 # What cannot be installed here is reported, and left out.
 #
 #   tools/platforms/check.sh [--prepare | --long]
 #
-# --prepare only installs what the checks need. --long runs under Wine all tests of the command that can
-# run there: an hour. TACIT names the command for here; without it, it is built.
+# --prepare only installs what the checks need. --long builds the command for Windows too, and runs it under Wine with its
+# tests (long_windows.py): an hour. TACIT names the command for here; without it, it is built.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CARGO_TERM_COLOR=never
@@ -51,21 +50,15 @@ has_mac() {
 if [ "${1:-}" = --prepare ]; then
   has_arm || true
   has_windows || true
-  has_wine || true
   has_mac || true
   exit 0
 fi
 
-long=
-[ "${1:-}" = --long ] && long=--long
-
 # cargo check compiles C code but runs none, so nothing is optimised.
 CHECK=(check --quiet -p tacit-cli)
-C_PLAIN=()
 for package in aws-lc-sys zstd-sys; do
-  C_PLAIN+=(--config "profile.dev.package.$package.opt-level=0")
+  CHECK+=(--config "profile.dev.package.$package.opt-level=0")
 done
-CHECK+=("${C_PLAIN[@]}")
 
 if has_arm; then
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
@@ -80,24 +73,11 @@ else
 fi
 
 if has_windows; then
-  # Little is optimised: what is tried is what the systems do in their own way.
-  BUILD=(build --quiet -p tacit-cli --target $windows --config profile.dev.opt-level=1 --config profile.dev.debug=false)
-  cargo "${BUILD[@]}" "${C_PLAIN[@]}"
-  echo "Windows: the command is built"
-  if has_wine; then
-    features=$(sed -n 's/^FEATURES := //p' Makefile)
-    # By these words scripts/run_tests.py compiles the tests, so that they are there.
-    tests=$(cargo test --quiet --no-run --workspace --features "$features" --message-format=json 2>/dev/null |
-      python3 -c 'import json, sys
-for line in sys.stdin:
-    one = json.loads(line)
-    if one.get("executable") and "/tacit-cli#" in one["package_id"] and one["target"]["name"] == "it":
-        print(one["executable"])')
-    native=${TACIT:-target/debug/tacit}
-    [ -n "${TACIT:-}" ] || cargo build --quiet -p tacit-cli
-    python3 tools/platforms/wine.py target/$windows/debug/tacit.exe "$native" "$tests" $long
-  else
-    echo "Windows: not run, Wine cannot be installed here"
+  cargo "${CHECK[@]}" --target $windows
+  echo "Windows: the command passes cargo check"
+  if [ "${1:-}" = --long ]; then
+    has_wine || true
+    "${PYTHON:-python3}" tools/platforms/long_windows.py
   fi
 else
   echo "Windows: not checked, mingw or Rust's target cannot be installed here"
