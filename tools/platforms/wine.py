@@ -39,10 +39,11 @@ CHOSEN = [
 
 MODES = "looks at modes of files, which are Wine's here"
 MEMORY = "measures the memory of the process, of which Wine's is a part"
-SHELL = "puts a shell, a signal or a limit of Linux between itself and the command"
+SHELL = "puts a shell, a signal (SIGHUP, SIGTERM) or a limit of Linux between itself and the command"
 SYSTEM = "looks for files, pipes or names that Linux alone has"
 LOCKS = "holds a lock of Linux, of which programs under Wine do not know"
-PATHS = "compares a path that is printed, which has other slashes here"
+PATHS = "compares a path or a quoted word that is printed, which look otherwise here"
+WORDS = "compares words of Linux's for a fault"
 OPEN = "replaces a file that is open, which Windows can on its own disks and Wine cannot"
 SLOW = "counts on a process that starts within a moment"
 NOT_UNDER_WINE = {
@@ -51,6 +52,7 @@ NOT_UNDER_WINE = {
     "bad_input::outputs_of_a_run_with_a_config_file": PATHS,
     "deal::the_mark_of_a_used_seed": LOCKS,
     "errors::an_interrupt_is_told_to_the_peer": SHELL,
+    "first::a_table_without_a_key": PATHS,
     "formats::": MODES,
     "gateway::": SHELL,
     "kinds::keys_beyond_memory": SHELL,
@@ -67,9 +69,18 @@ NOT_UNDER_WINE = {
     "psi::in_buckets_no_more_memory": MEMORY,
     "relay::a_relay_says_that_it_has_stopped": SHELL,
     "resume::": SHELL,
+    "serve::a_key_that_follows_another": SHELL,
+    "serve::a_reload_is_whole": SHELL,
+    "serve::an_unattended_request": SHELL,
+    "serve::every_rule_refuses": SHELL,
     "serve::kills_at_random": SHELL,
+    "serve::lookups_are_answered": OPEN,
     "serve::strangers_and_requests": MEMORY,
+    "serve::the_log_has_levels": SHELL,
+    "serve::the_silent_the_slow": SYSTEM,
+    "snapshots::errors_are_as_kept": WORDS,
     "tags::rotation_takes_a_new_key": OPEN,
+    "triples::a_run_holds": MEMORY,
 }
 
 
