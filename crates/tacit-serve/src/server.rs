@@ -101,6 +101,10 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     };
     let mut reception = Reception::new(&listener, options_now)?;
     (house.log)(&Event::new("started", format!("listening at {}, {}", listener.place(), counts(&policy))));
+    if policy.memory.is_none() && (house.available)().is_none() {
+        let what = "this system does not say how much memory is free; set `memory_mib` in the policy";
+        (house.log)(&Event::new("unbounded", what));
+    }
     drop(policy);
     let over = Arc::new(AtomicBool::new(false));
     if let Some(port) = port {

@@ -31,6 +31,10 @@ use tacit::lang::Program;
 use tacit::two_pc::Owner;
 use tacit::{Error, Result, security_name};
 
+/// Where nothing but the protocol bounds what the peer may announce.
+const UNKNOWN_MEMORY: &str = "note: this system does not say how much memory is free; --max-peer-rows sets a limit for the \
+    other side's keys";
+
 const AFTER: &str = "\
 Examples:
   tacit psi --listen 0.0.0.0:7700 --identity alice.key --peer bob.pub \\
@@ -301,8 +305,10 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     let what = format!("an intersection with {keys}", keys = counted(keys, "key"));
     crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
     let most = job.most_peer_keys(keys, available_memory());
-    if let Some(available) = available_memory() {
-        job.row_memory = available.saturating_sub(job.memory(keys, keys));
+    match available_memory() {
+        Some(available) => job.row_memory = available.saturating_sub(job.memory(keys, keys)),
+        None if args.max_peer_rows.is_none() => context.note(UNKNOWN_MEMORY),
+        None => {}
     }
 
     let progress = context.progress("waiting", 0, "keys");
