@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Compares what the library `tacit` offers to its users with a file in the tree, so that a change of it is seen.
+"""Compares what the libraries offer to their users with files in the tree, so that a change of it is seen.
 
     scripts/public_surface.py [--update] [--doc FOLDER]
 
-It reads Rust's documentation as `make docs` builds it (`target/doc`, or FOLDER), from the crate's first page on, and
-compares it with `crates/tacit/api.txt`: one line for each item, field, variant, method and trait, sorted. Left out are
-what a compiler adds (auto traits, blanket implementations) and methods of traits. --update writes the file.
+For Rust it reads the documentation as `make docs` builds it (`target/doc`, or FOLDER), from the first page of the crate
+`tacit` on, and compares it with `crates/tacit/api.txt`: one line for each item, field, variant, method and trait,
+sorted. Left out are what a compiler adds (auto traits, blanket implementations) and methods of traits. The words of a
+declaration are rustdoc's: where another release of it built the pages than the file names, differences are printed and
+fail nothing. For Python it reads the sources, and compares them with `python/api.txt` (`python_surface.py`).
 
-The words of a declaration are rustdoc's. Where another release of it built the pages than the file names, differences
-are printed and fail nothing. Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
+--update writes both. Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
 """
 
 import argparse
@@ -18,10 +19,13 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import python_surface
+
 ROOT = Path(__file__).resolve().parent.parent
 # The crate that users depend on; it names what they need of the others, and its pages hold that.
 CRATE = "tacit"
 SNAPSHOT = ROOT / "crates" / "tacit" / "api.txt"
+PYTHON = ROOT / "python" / "api.txt"
 
 # What a browser shows and is no part of a declaration.
 SKIPPED = {"anchor", "src", "rightside", "tooltip", "hideme", "notable-traits"}
@@ -188,8 +192,13 @@ def surface(folder, crate=CRATE):
 
 
 def text_of(version, lines):
-    """The content of the snapshot: its first line names the release of rustdoc."""
+    """The content of the snapshot of Rust: its first line names the release of rustdoc."""
     head = f"# What the crate {CRATE} offers, by rustdoc {version.split()[0]}; scripts/public_surface.py --update writes it."
+    return "\n".join([head, *lines]) + "\n"
+
+
+def text_of_python(lines):
+    head = "# What the Python package offers; scripts/public_surface.py --update writes it."
     return "\n".join([head, *lines]) + "\n"
 
 
@@ -201,7 +210,7 @@ def compare(kept, built):
     said = list(difflib.unified_diff(old[1:], new[1:], "as kept", "as built", lineterm="", n=0))
     if old and old[0] != new[0]:
         return [*said, "another release of rustdoc made the file: differences fail nothing"], True
-    return [*said, f"FAILED {SNAPSHOT.name}: if the change is meant, run scripts/public_surface.py --update"], False
+    return [*said, "FAILED: if the change is meant, run scripts/public_surface.py --update"], False
 
 
 def main():
@@ -210,20 +219,21 @@ def main():
     parser.add_argument("--doc", type=Path, default=ROOT / "target" / "doc")
     options = parser.parse_args()
     version, lines = surface(options.doc)
-    if len(lines) < 2:
+    if not lines:
         print(f"error: no pages of {CRATE} in {options.doc}; run `make docs`", file=sys.stderr)
         print("0 passed, 1 failed")
         return 1
-    built = text_of(version, lines)
-    if options.update:
-        SNAPSHOT.write_text(built)
-        print(f"{SNAPSHOT.relative_to(ROOT)}: {len(lines)} lines")
-        return 0
-    said, sound = compare(SNAPSHOT.read_text() if SNAPSHOT.is_file() else "", built)
-    for line in said:
-        print(line)
-    print(f"{int(sound)} passed, {int(not sound)} failed")
-    return 0 if sound else 1
+    python = python_surface.surface(ROOT / "python" / "tacit")
+    failed = 0
+    for file, built in ((SNAPSHOT, text_of(version, lines)), (PYTHON, text_of_python(python))):
+        if options.update:
+            file.write_text(built)
+        said, sound = compare(file.read_text() if file.is_file() else "", built)
+        failed += not sound
+        for line in [str(file.relative_to(ROOT)), *said] if said else []:
+            print(line)
+    print(f"{2 - failed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of `public_surface.py` on pages as rustdoc writes them: what is public has its line, what a compiler adds has
-none, and a change is seen.
+"""Tests of `public_surface.py` on pages as rustdoc writes them, and of `python_surface.py`: what is public has its line,
+nothing else has, and a change is seen. The Python package of this tree is compared with its file.
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
 """
@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 import public_surface
+import python_surface
 
 META = '<html><head><meta data-rustdoc-version="1.2.3 (abc)"></head><body>'
 ITEMS = """<h2 id="structs">Structs</h2><dl class="item-table">
@@ -98,6 +99,46 @@ LINES = [
     "tacit::pot::Result: pub type Result = Result<()>",
 ]
 
+PACKAGE = {
+    "__init__.py": """from . import _cups, leaf as leaf
+from ._cups import Cup, hot
+from ._native import steep
+
+sum = _cups.sum_
+_hidden = 1
+__all__ = ["Cup", "hot", "steep"]
+""",
+    "_cups.py": """class _Held:
+    size: int = 3
+
+    def lift(self) -> None: ...
+    def _drop(self): ...
+
+@dataclass
+class Cup(_Held):
+    @property
+    def full(self) -> bool: ...
+    def __init__(self, size: int = 3): ...
+    def __repr__(self): ...
+
+def hot(cup: Cup, *, much: bool = False) -> Cup: ...
+def sum_(*cups): ...
+def cold(): ...
+""",
+    "nisc.py": "__all__ = ['ask']\n_LEAST: int = 1\ndef ask(n): ...\n",
+}
+PACKAGE_LINES = [
+    "tacit.Cup.__init__: def(self, size: int=3)",
+    "tacit.Cup.full: @property def(self) -> bool",
+    "tacit.Cup.lift: def(self) -> None",
+    "tacit.Cup.size: int = 3",
+    "tacit.Cup: @dataclass class(_Held)",
+    "tacit.hot: def(cup: Cup, *, much: bool=False) -> Cup",
+    "tacit.nisc.ask: def(n)",
+    "tacit.steep",
+    "tacit.sum: def(*cups)",
+]
+
 
 def read(pages):
     with tempfile.TemporaryDirectory() as folder:
@@ -132,6 +173,18 @@ class Surface(unittest.TestCase):
 
     def test_pages_that_are_not_there_have_no_lines(self):
         self.assertEqual(read({}), ("", []))
+
+
+class Python(unittest.TestCase):
+    def test_what_is_public_has_its_line_and_nothing_else_has(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in PACKAGE.items():
+                Path(folder, name).write_text(text)
+            self.assertEqual(python_surface.surface(folder), PACKAGE_LINES)
+
+    def test_the_package_of_this_tree_is_as_kept(self):
+        built = public_surface.text_of_python(python_surface.surface(public_surface.ROOT / "python" / "tacit"))
+        self.assertEqual(public_surface.compare(public_surface.PYTHON.read_text(), built), ([], True))
 
 
 if __name__ == "__main__":
