@@ -154,6 +154,14 @@ impl BitVec {
     }
 }
 
+/// The lowest bit of each block, packed lowest first, 64 blocks a word. Panics unless there is a word for every 64.
+pub fn pack_words(blocks: &[Block], out: &mut [u64]) {
+    assert_eq!(blocks.len(), 64 * out.len(), "64 blocks a word");
+    for (word, blocks) in out.iter_mut().zip(blocks.chunks_exact(64)) {
+        *word = pack_lsbs(blocks);
+    }
+}
+
 /// The lowest bits of up to 64 blocks.
 #[inline]
 fn pack_lsbs(blocks: &[Block]) -> u64 {

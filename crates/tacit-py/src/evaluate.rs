@@ -203,7 +203,8 @@ impl Source {
                     return fault("bits is for circuits' files".into());
                 }
                 let entry = entry.unwrap_or_else(|| lang::Options::default().entry);
-                let options = lang::Options { entry, garbler: garbler_inputs, constants };
+                let options =
+                    lang::Options { entry, garbler: garbler_inputs, constants, ..lang::Options::default() };
                 Ok(Found::Program(Box::new(load_program(Path::new(&name), &options)?)))
             }
             _ if entry.is_some() || !constants.is_empty() => {

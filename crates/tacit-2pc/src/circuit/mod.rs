@@ -19,6 +19,7 @@ pub mod named;
 mod plain;
 mod plan;
 mod program;
+mod shallow;
 pub mod value;
 
 pub use aggregate::{Aggregate, NotAggregated};
@@ -30,6 +31,7 @@ pub use long::{LARGEST_SORT, LongFunction, MODEXP};
 pub use plain::{PlainMemory, evaluate, evaluate_words};
 pub use plan::{Op, Order, Piece, Place, Plan, Planner, Step, Window};
 pub use program::{Program, ProgramPlan, Repeat, count_ands, iterate};
+pub use shallow::Form;
 
 use tacit_crypto::text::counted;
 use tacit_crypto::transcript::Transcript;

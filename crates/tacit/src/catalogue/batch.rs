@@ -1,0 +1,92 @@
+//! Rows side by side on XOR shares, by the messages of [`tacit_2pc::batch`].
+
+use super::cost::{Link, Machine, SETUP_BYTES, SETUP_POINTS};
+use super::evaluation::{Cost, EvalRequest, Evaluation};
+use super::{Assumption, Choice, Entry, Kind, Pick, Runs};
+use crate::limits::Limit;
+use crate::{Result, plan};
+use std::time::Duration;
+use tacit_2pc::Owner;
+use tacit_2pc::batch::Layout;
+use tacit_ot::Security;
+
+/// GMW on XOR shares, with triples out of OT both ways.
+pub static BATCH: Entry = Entry {
+    name: "batch",
+    security: Security::SemiHonest,
+    assumptions: &[Assumption::IdealCipher],
+    needs_base_ot: true,
+    instead: "",
+    note: "",
+    // Of a triple three hashes, under keys that eight share.
+    floor: |_| vec![(Limit::AesFixed, 3.0)],
+    runs: Runs::Computation(&Evaluation {
+        // Only where it is asked for by name: nothing else settles on it.
+        ways: |request| match request.protocol {
+            Some("batch") => cost(request).into_iter().collect(),
+            _ => Vec::new(),
+        },
+    }),
+};
+
+/// On the reference machine, in nanoseconds: a run, an AND gate beside its triple, a bit of an input or output, and a
+/// message.
+const RUN_NS: f64 = 0.3e6;
+const GATE_NS: f64 = 1.5;
+const BIT_NS: f64 = 1.5;
+const MESSAGE_NS: f64 = 4_000.0;
+
+/// The link for which correlated OT is picked, wherever the run is: both sides come to the same without measuring, and
+/// a gate takes less than 1.2 bytes.
+const LINK: Link = Link { megabits: 250.0, round_trip: Duration::from_millis(1) };
+
+/// The correlated OT of one direction for so many triples on each of the threads, by the OT extension called `ot` where
+/// one is asked for.
+pub(crate) fn transfers(triples: u64, ot: Option<&str>) -> Result<Pick> {
+    let choice = Choice { protocol: ot, ..Choice::default() };
+    let (kind, security) = (Kind::Rot, Security::SemiHonest);
+    let request = plan::Request { count: triples.max(1), kind, security, threads: 1, choice };
+    plan::pick(&request, &LINK, &Machine::REFERENCE)
+}
+
+/// `None` where `request` names an OT extension that there is not.
+fn cost(request: &EvalRequest) -> Option<Cost> {
+    let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
+    let threads = request.threads.max(1) as u64;
+    let each = rows.div_ceil(threads);
+    let layout = Layout::estimated([ands, request.levels, request.width], inputs[0] + inputs[1], each);
+    let triples = ands.saturating_mul(each).div_ceil(64).saturating_mul(64);
+    let pick = transfers(triples, request.ot).ok()?;
+    // One direction, without its base OTs.
+    let near = Link { megabits: f64::INFINITY, round_trip: Duration::ZERO };
+    let reference = &Machine::REFERENCE;
+    let direction = match triples {
+        0 => None,
+        _ => Some(pick.predict((triples, Kind::Rot, Security::SemiHonest, 1), &near, reference)),
+    };
+    let ns = direction.as_ref().map_or(0.0, |one| {
+        one.time.as_secs_f64() * 1e9 - SETUP_POINTS * reference.point
+    });
+    let of_ots = direction.as_ref().map_or(0.0, |one| one.bytes as f64 - SETUP_BYTES);
+    let trips = direction.as_ref().map_or(0, |one| one.rounds);
+    let side = |role| {
+        let opened = layout.opened(role, output_to, outputs) as f64;
+        // A frame's head for each message.
+        threads as f64 * (49.0 + FRAME + of_ots + opened + FRAME * layout.messages() as f64)
+    };
+    let bits = (inputs[0] + inputs[1] + outputs) as f64;
+    Some(Cost {
+        copies: None,
+        ns: RUN_NS
+            + 2.0 * ns
+            + layout.messages() as f64 * MESSAGE_NS
+            + each as f64 * (ands as f64 * GATE_NS + bits * BIT_NS),
+        bytes: [side(Owner::Garbler), side(Owner::Evaluator)],
+        trips: 2.0 * trips as f64 + layout.rounds() as f64 + 2.0,
+        early: [0.0; 2],
+        both_ways: true,
+    })
+}
+
+/// Bytes of a frame's head.
+const FRAME: f64 = 4.0;
