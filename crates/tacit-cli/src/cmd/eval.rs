@@ -157,8 +157,8 @@ pub(crate) struct Args {
     /// Against which peer to protect; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that follow it; auto
-    /// measures the link where several serve. Must match on both sides
+    /// The protocol: wmk17 or authenticated against a cheating peer; yao, or batch for many rows side by side,
+    /// between sides that follow it. auto measures the link where several serve. Must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", value_parser = protocols())]
     protocol: String,
     /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link.
@@ -212,6 +212,11 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     let form = Form::new(&function, args.format, program);
     check_memory(&args, &function)?;
     let prepared = program::prepared(&function, form.program.as_ref())?;
+    // Rows side by side take a circuit of few levels where they are few.
+    let prepared = match args.program.shallow(name, &args.protocol)? {
+        Some(circuit) => prepared.with_shallow(circuit)?,
+        None => prepared,
+    };
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() && args.pool.is_none() {
         return Err(Error::Usage(
             "--pool-key seals a file: add --offline FILE, --online FILE or --pool FILE".into(),
@@ -278,7 +283,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
             let job = Job { function: &total.prepared, ..job };
             (&total.function, &total.form, job, &total.rows[..])
         }
-        None => (&function, &form, job, rows),
+        None => (&function, &form, job.fitted(rows.len()), rows),
     };
     refuse_memory(function, job.memory(rows.len(), args.peer.threads()))?;
     if args.peer.threads() > rows.len().max(1) {

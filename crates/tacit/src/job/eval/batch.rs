@@ -12,8 +12,9 @@ use tacit_ot::BaseOt;
 const BYTES_STOCK: u64 = 8 << 20;
 
 impl Job<'_> {
-    /// The same job on the form of its function that its protocol takes for so many rows.
-    pub(super) fn fitted(&self, rows: usize) -> Self {
+    /// The same job on the form of its function that its protocol takes for so many rows in all: every protocol but
+    /// `batch` takes the one that was given.
+    pub fn fitted(&self, rows: usize) -> Self {
         let function = if self.is_batch() { batch::fitting(self.function, rows) } else { self.function };
         Job { function, ..*self }
     }
