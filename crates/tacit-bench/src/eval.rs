@@ -205,7 +205,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let options = Options { protocol: Some(entry), copies, ot: None };
     let job = Job { function: &prepared, role, output_to: to, security, options }.fitted(rows);
     if entry.name == BATCH.name {
-        let threads = args.common.threads.into();
+        let threads: usize = args.common.threads.into();
         check_memory("this benchmark", job.memory(rows * threads, threads))?;
     }
     let ands = job.function.circuit().stats().and;

@@ -82,7 +82,8 @@ impl Layout {
     pub fn opened(&self, role: Owner, to: OutputTo, outputs: u64) -> u64 {
         let full = (self.rows / self.batch) as u64;
         let of_batch = |rows: u64| {
-            let halves: u64 = self.levels.iter().map(|&ands| PLACE_BYTES + 2 * (ands * rows).div_ceil(8)).sum();
+            let halves: u64 =
+                self.levels.iter().map(|&ands| PLACE_BYTES + 2 * (ands * rows).div_ceil(8)).sum();
             let shown = to.learned_by(role.other()).then(|| PLACE_BYTES + (outputs * rows).div_ceil(8));
             halves + shown.unwrap_or(0)
         };

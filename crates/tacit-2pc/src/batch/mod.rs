@@ -40,12 +40,8 @@ use zeroize::Zeroizing;
 
 const PROTOCOL: &str = "batch";
 
-const BATCH_TERMS: Compared = Compared {
-    protocol: PROTOCOL,
-    sizes: "tacit batch sizes v1",
-    rest: "tacit batch v1",
-    scheme: "gmw",
-};
+const BATCH_TERMS: Compared =
+    Compared { protocol: PROTOCOL, sizes: "tacit batch sizes v1", rest: "tacit batch v1", scheme: "gmw" };
 
 /// The security of this protocol.
 pub const SECURITY: Security = Security::SemiHonest;
@@ -250,8 +246,7 @@ impl Batch {
     fn new(number: u32, engine: &Engine<'_>, rows: &[Vec<BitVec>]) -> Self {
         let words = rows.len().div_ceil(64);
         let shares = Zeroizing::new(vec![0; engine.plan.slots() * words]);
-        let mut batch =
-            Batch { number, rows: rows.len(), words, shares, opening: None, message: Vec::new() };
+        let mut batch = Batch { number, rows: rows.len(), words, shares, opening: None, message: Vec::new() };
         if engine.role == Owner::Garbler {
             batch.slot(ONE).fill(u64::MAX);
         }

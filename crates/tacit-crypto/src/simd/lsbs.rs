@@ -39,8 +39,7 @@ mod x86 {
             for (at, eight) in blocks.as_chunks::<8>().0.iter().enumerate() {
                 let from = eight.as_ptr().cast::<__m512i>();
                 // SAFETY: eight blocks are two vectors, which may lie anywhere.
-                let [first, second] =
-                    unsafe { [_mm512_loadu_si512(from), _mm512_loadu_si512(from.add(1))] };
+                let [first, second] = unsafe { [_mm512_loadu_si512(from), _mm512_loadu_si512(from.add(1))] };
                 let halves = _mm512_permutex2var_epi64(first, low_halves, second);
                 *word |= u64::from(_mm512_test_epi64_mask(halves, one)) << (8 * at);
             }
@@ -54,8 +53,7 @@ mod x86 {
             for (at, four) in blocks.as_chunks::<4>().0.iter().enumerate() {
                 let from = four.as_ptr().cast::<__m256i>();
                 // SAFETY: four blocks are two vectors, which may lie anywhere.
-                let [first, second] =
-                    unsafe { [_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1))] };
+                let [first, second] = unsafe { [_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1))] };
                 // Low halves of blocks 0, 2, 1, 3, put in order.
                 let halves = _mm256_unpacklo_epi64(first, second);
                 let halves = _mm256_permute4x64_epi64::<0b11_01_10_00>(halves);

@@ -111,7 +111,8 @@ mod tests {
                 |channel| side(Owner::Evaluator, channel),
             );
             let link = LinkModel::LOOPBACK.into();
-            let ways = job(&function, Owner::Garbler, to, ot).estimate(rows as u64, 1, &link, &Machine::REFERENCE);
+            let ways =
+                job(&function, Owner::Garbler, to, ot).estimate(rows as u64, 1, &link, &Machine::REFERENCE);
             let [way] = &ways[..] else { panic!("{} ways", ways.len()) };
             assert_eq!(way.candidate.protocol, "batch");
             for (sent, told) in [(garbler, way.garbler_bytes), (evaluator, way.evaluator_bytes)] {
