@@ -1261,7 +1261,8 @@ def evaluate(
     signed:
         Whether the outputs of a function by name are read in two's complement.
     protocol:
-        ``"wmk17"`` or ``"authenticated"`` against a cheating peer, ``"yao"`` between sides that keep to it;
+        ``"wmk17"`` or ``"authenticated"`` against a cheating peer; ``"yao"``, or ``"batch"`` for many rows side
+        by side, between sides that follow it;
         ``"auto"`` takes what is fastest over the link. Must match on both sides.
     entry:
         Of a program the function to evaluate, as the command's ``--function``; ``main`` if not given.

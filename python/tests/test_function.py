@@ -547,6 +547,25 @@ def test_rows_of_a_table_or_a_list_are_evaluated_together(tmp_path: Path) -> Non
         )
         assert done.result == [19783, 3]
         assert child.end() == [[19783, 3]]
+    # Rows side by side on shares: a function by name, and a program.
+    for function, column in [("min32", [7, 200, 3]), (str(program), [300, 100, 5])]:
+        address = free_address()
+        with party(
+            """
+            given = dict(security="semi-honest", protocol="batch")
+            done = tacit.evaluate(function, rows=column, role="evaluator", connect=address, **given)
+            tell([done.result, done.protocol])
+            """,
+            function=function,
+            column=column,
+            address=address,
+        ) as child:
+            rows = [9, 20, 30] if function == "min32" else offers
+            given = dict(security="semi-honest", protocol="batch")
+            done = tacit.evaluate(function, rows=rows, role="garbler", listen=address, **given)
+            expected = [7, 20, 3] if function == "min32" else [270, 0, None]
+            assert (done.result, done.protocol) == (expected, "batch")
+            assert child.end() == [[expected, "batch"]]
     # A function in Python.
     address = free_address()
     with party(

@@ -6,10 +6,12 @@
 //! - [`authenticated`]: authenticated garbling, secure against malicious parties with few bytes a gate.
 //! - [`wmk17`]: WMK17, secure against malicious parties.
 //! - [`semi_honest`]: Yao's protocol, pipelined.
+//! - [`batch`]: many rows side by side on XOR shares, a round a level of the circuit.
 //! - [`nisc`]: functions by two messages that are files.
 #![forbid(unsafe_code)]
 
 pub mod authenticated;
+pub mod batch;
 pub mod circuit;
 mod error;
 pub mod garble;

@@ -1,7 +1,7 @@
 //! Circuits made ready for two parties.
 
-use crate::circuit::named::{Function, full_name};
-use crate::circuit::{Aggregate, Circuit, Order, Plan};
+use crate::circuit::named::{self, Function, full_name};
+use crate::circuit::{Aggregate, Circuit, Form, Order, Plan};
 use crate::{Error, Owner, Result};
 use std::sync::OnceLock;
 
@@ -15,6 +15,7 @@ pub struct Prepared {
     aggregate: Option<(Aggregate, usize)>,
     layered: OnceLock<Plan>,
     sequential: OnceLock<Plan>,
+    shallow: OnceLock<Option<Box<Prepared>>>,
 }
 
 impl Prepared {
@@ -36,6 +37,7 @@ impl Prepared {
             aggregate: None,
             layered,
             sequential,
+            shallow: OnceLock::new(),
         })
     }
 
@@ -51,6 +53,29 @@ impl Prepared {
         Prepared { name: None, source: Some(digest), ..self }
     }
 
+    /// The same function, known to have `circuit` as its shallow form; one of other widths is left out.
+    pub fn with_shallow(self, circuit: Circuit) -> Result<Self> {
+        if circuit.shape() != self.circuit.shape() {
+            return Ok(self);
+        }
+        let other = Prepared { source: self.source, ..Self::new(circuit, self.owners.clone())? };
+        Ok(Prepared { shallow: OnceLock::from(Some(Box::new(other))), ..self })
+    }
+
+    /// The same function with few levels of AND gates, where that is known: of a built-in one, and where
+    /// [`with_shallow`](Self::with_shallow) said it. Made once.
+    pub fn shallow(&self) -> Option<&Prepared> {
+        let made = self.shallow.get_or_init(|| {
+            let name = self.name.as_deref().filter(|_| self.aggregate.is_none())?;
+            // A circuit of another source may be called like a built-in function.
+            named::find(name).filter(|function| function.circuit.digest() == self.digest)?;
+            let circuit = named::find_in(name, Form::Shallow)?.circuit;
+            let other = Self::new(circuit, self.owners.clone()).ok()?;
+            Some(Box::new(Prepared { name: Some(name.to_owned()), ..other }))
+        });
+        made.as_deref()
+    }
+
     /// The digest of the program that it was compiled from; `None` for what was none.
     pub fn source(&self) -> Option<[u8; 32]> {
         self.source
@@ -58,7 +83,8 @@ impl Prepared {
 
     /// The same circuit, known as the aggregate of `function` over so many rows.
     pub fn from_rows_of(self, function: &Function, aggregate: Aggregate, rows: usize) -> Self {
-        Prepared { name: full_name(&function.name), aggregate: Some((aggregate, rows)), ..self }
+        let shallow = OnceLock::new();
+        Prepared { name: full_name(&function.name), aggregate: Some((aggregate, rows)), shallow, ..self }
     }
 
     /// For an aggregate: its kind and its number of rows.

@@ -101,25 +101,50 @@ fn split(shape: &Shape, bits: impl IntoIterator<Item = bool>) -> Vec<BitVec> {
 }
 
 /// What the parties must agree on.
-struct Terms<'a> {
-    function: &'a [u8],
-    shape: &'a Shape,
-    owners: &'a [Owner],
-    output_to: OutputTo,
-    rows: usize,
+pub(crate) struct Terms<'a> {
+    pub(crate) function: &'a [u8],
+    pub(crate) shape: &'a Shape,
+    pub(crate) owners: &'a [Owner],
+    pub(crate) output_to: OutputTo,
+    pub(crate) rows: usize,
 }
+
+/// A protocol whose terms are compared: its name, and those of the hashes of sizes and of the rest.
+pub(crate) struct Compared {
+    pub(crate) protocol: &'static str,
+    pub(crate) sizes: &'static str,
+    pub(crate) rest: &'static str,
+    pub(crate) scheme: &'static str,
+}
+
+const YAO_TERMS: Compared = Compared {
+    protocol: PROTOCOL,
+    sizes: "tacit yao sizes v1",
+    rest: "tacit yao v1",
+    scheme: HalfGates::NAME,
+};
 
 /// Compares terms with the peer; both sides send first, so this takes one trip.
 fn agree(channel: &mut Channel, role: Owner, terms: &Terms<'_>) -> Result<()> {
-    let mut shape = Transcript::new("tacit yao sizes v1");
+    agree_for(&YAO_TERMS, channel, role, terms)
+}
+
+/// As [`agree`], for another protocol.
+pub(crate) fn agree_for(
+    compared: &Compared,
+    channel: &mut Channel,
+    role: Owner,
+    terms: &Terms<'_>,
+) -> Result<()> {
+    let mut shape = Transcript::new(compared.sizes);
     shape.append_u64("rows", terms.rows as u64);
     for (label, widths) in [("inputs", &terms.shape.inputs), ("outputs", &terms.shape.outputs)] {
         shape.append_u64(label, widths.len() as u64);
         widths.iter().for_each(|&width| shape.append_u64("width", width.into()));
     }
-    let mut rest = Transcript::new("tacit yao v1");
+    let mut rest = Transcript::new(compared.rest);
     rest.append("session", &channel.session_id().0);
-    rest.append("scheme", HalfGates::NAME.as_bytes());
+    rest.append("scheme", compared.scheme.as_bytes());
     rest.append("function", terms.function);
     terms.owners.iter().for_each(|&owner| rest.append_u64("owner", u64::from(owner == Owner::Garbler)));
     let mut mine = [0u8; 49];
@@ -131,7 +156,7 @@ fn agree(channel: &mut Channel, role: Owner, terms: &Terms<'_>) -> Result<()> {
     channel.send(&mine)?;
     let mut theirs = [0u8; 49];
     channel.recv(&mut theirs)?;
-    let differ = |what| Err(Error::Mismatch { protocol: PROTOCOL, what });
+    let differ = |what| Err(Error::Mismatch { protocol: compared.protocol, what });
     if theirs[0] & 1 == mine[0] & 1 {
         return differ("who garbles and who evaluates");
     }

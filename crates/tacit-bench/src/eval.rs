@@ -1,12 +1,12 @@
-//! `tacit bench eval`: a function by two parties. Of `wmk17` and `authenticated` a run is everything from the
-//! base OTs on, of `wmk17` either at once or in the two halves of `tacit eval --offline` and `--online`; of
+//! `tacit bench eval`: a function by two parties. Of `wmk17`, `authenticated` and `batch` a run is everything
+//! from the base OTs on, of `wmk17` either at once or in the two halves of `tacit eval --offline` and `--online`; of
 //! `yao` setup is the base OTs, and a run does everything else.
 
 use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
 use crate::Context;
 use clap::builder::PossibleValuesParser;
-use tacit::catalogue::{self, Entry, WMK17};
+use tacit::catalogue::{self, BATCH, Entry, WMK17};
 use tacit::crypto::{BitVec, Prg};
 use tacit::job::eval::{Job, Options, Step, load, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
@@ -181,7 +181,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let copies = (entry.name == WMK17.name).then(|| request.copies(&link));
     request.copies = copies;
     let shape = prepared.circuit().shape();
-    check(prepared.circuit().stats().gates, (shape.input_bits() + shape.output_bits()) as u64)?;
+    if entry.name != BATCH.name {
+        check(prepared.circuit().stats().gates, (shape.input_bits() + shape.output_bits()) as u64)?;
+    }
     let mut common = args.common.clone();
     common.variant = match copies {
         Some(copies) if copies != Copies::STANDARD => format!("{} copies", copies.name()),
@@ -194,14 +196,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         OutputTo::Both => " to both",
     };
     kind += if args.halves { " in halves" } else { "" };
-    let subject = Subject {
-        name: "eval",
-        protocol: entry.name.into(),
-        security: Some(security),
-        kind,
-        count: request.ands * executions,
-        more: |_, _| Vec::new(),
-    };
     let role = if args.common.is_peer() { Owner::Evaluator } else { Owner::Garbler };
     let (own, peer) = match role {
         Owner::Garbler => ("garbler", "evaluator"),
@@ -209,16 +203,29 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     };
     let agreement = Agreement::new("bench", own, peer).with("rows", rows);
     let options = Options { protocol: Some(entry), copies, ot: None };
-    let job = Job { function: &prepared, role, output_to: to, security, options };
+    let job = Job { function: &prepared, role, output_to: to, security, options }.fitted(rows);
+    if entry.name == BATCH.name {
+        let threads: usize = args.common.threads.into();
+        check_memory("this benchmark", job.memory(rows * threads, threads))?;
+    }
+    let ands = job.function.circuit().stats().and;
+    let subject = Subject {
+        name: "eval",
+        protocol: entry.name.into(),
+        security: Some(security),
+        kind,
+        count: ands * executions,
+        more: |_, _| Vec::new(),
+    };
     let bench = Bench { function: &function, job: &job, rows };
     let repeat = args.common.repeat.into();
     // Planned ahead, as by a program that evaluates more than once.
     let lanes = if security == Security::Malicious { 2 } else { rows.min(semi_honest::ROWS_AT_ONCE) };
     prepared.plan(lanes);
     common.run(context, &subject, agreement, |channels| match security {
-        Security::SemiHonest => bench.yao(channels, repeat),
+        Security::SemiHonest if entry.name != BATCH.name => bench.yao(channels, repeat),
         Security::Malicious if args.halves => bench.halves(channels, repeat),
-        Security::Malicious => bench.malicious(channels, repeat),
+        _ => bench.whole(channels, repeat),
     })
 }
 
@@ -267,8 +274,8 @@ impl Bench<'_> {
     }
 
     /// Everything in every run; the base OTs are what needs no input.
-    fn malicious(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
-        let base = ot::base_ot(None, Security::Malicious)?;
+    fn whole(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
+        let base = ot::base_ot(None, self.job.security)?;
         let (inputs, lanes) = (self.inputs(), channels.len());
         self.each_run(channels, repeat, |channel, ready| {
             self.job.run_marked(channel, lanes, &*base, &inputs, &mut |step| {

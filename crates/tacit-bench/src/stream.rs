@@ -4,7 +4,7 @@
 use super::eval::Protocol;
 use super::{Common, Subject, measure::measure};
 use crate::Context;
-use tacit::catalogue::{AUTHENTICATED, YAO};
+use tacit::catalogue::{AUTHENTICATED, BATCH, YAO};
 use tacit::crypto::{BitVec, Prg};
 use tacit::net::{Agreement, LinkModel};
 use tacit::two_pc::authenticated::buckets::Level;
@@ -91,6 +91,11 @@ fn run_program<P: Program + 'static>(
         Security::SemiHonest => &YAO,
         Security::Malicious => &AUTHENTICATED,
     });
+    if entry.name == BATCH.name {
+        return Err(Error::Usage(
+            "batch holds its circuit, and no gates are streamed; take --protocol yao".into(),
+        ));
+    }
     let (first, second) = (count_ands(program(1)), count_ands(program(2)));
     let steps = 1 + args.count.saturating_sub(first).div_ceil(second - first);
     let subject = Subject {

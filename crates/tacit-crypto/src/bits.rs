@@ -1,5 +1,6 @@
 //! [`BitVec`]: packed bits, for choice bits and matrices' rows.
 
+use crate::simd::{Backend, lsbs};
 use crate::{Block, Prg};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -152,6 +153,11 @@ impl BitVec {
             self.blocks[last] &= Block::new((1u128 << used) - 1);
         }
     }
+}
+
+/// The lowest bit of each block, packed lowest first, 64 blocks a word. Panics unless there is a word for every 64.
+pub fn pack_words(blocks: &[Block], out: &mut [u64]) {
+    lsbs::pack(Backend::active(), blocks, out);
 }
 
 /// The lowest bits of up to 64 blocks.

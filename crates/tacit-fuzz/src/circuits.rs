@@ -1,7 +1,6 @@
 //! Circuits, programs and the values that go into them.
 
 use crate::{Target, first, text};
-use std::collections::BTreeMap;
 use tacit_2pc::Owner;
 use tacit_2pc::circuit::bristol::{self, Format};
 use tacit_2pc::circuit::value::{self, Field};
@@ -111,7 +110,7 @@ fn program(bytes: &[u8]) {
     if digits.map(<[u8]>::len).max() > Some(2) {
         return;
     }
-    let options = tacit_lang::Options { entry: "main".to_owned(), garbler: None, constants: BTreeMap::new() };
+    let options = tacit_lang::Options::default();
     let Ok(program) = tacit_lang::compile(source, &options) else { return };
     let circuit = program.function();
     assert_eq!(circuit.fields(Owner::Garbler).len(), program.parameters(Owner::Garbler).len());

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tacit_2pc::Owner;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::Field;
-use tacit_2pc::circuit::{Bit, Builder, Uint};
+use tacit_2pc::circuit::{Bit, Builder, Form, Uint};
 use tacit_crypto::BitVec;
 use tacit_crypto::fence::fenced;
 use tacit_crypto::transcript::Transcript;
@@ -37,11 +37,13 @@ pub struct Options {
     pub garbler: Option<usize>,
     /// The values of constants of the form `PARTY::NAME`, as literals.
     pub constants: BTreeMap<String, String>,
+    /// The form of the circuit.
+    pub form: Form,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { entry: "main".to_owned(), garbler: None, constants: BTreeMap::new() }
+        Options { entry: "main".to_owned(), garbler: None, constants: BTreeMap::new(), form: Form::Small }
     }
 }
 
@@ -200,7 +202,7 @@ fn lower(program: &TypedProgram, source: &str, options: &Options) -> Result<Prog
     if output.bits() == 0 || parameters.iter().any(|(_, ty)| ty.bits() == 0) {
         return Err(Error::at(entry.meta, "a parameter or the result has no bits"));
     }
-    let mut builder = Builder::new();
+    let mut builder = Builder::with_form(options.form);
     let inputs: Vec<Uint> = parameters.iter().map(|(_, ty)| builder.input(ty.bits() as u32)).collect();
     let mut lowering = Lower::new(program, types, builder, constants);
     for ((name, _), input) in parameters.iter().zip(&inputs) {

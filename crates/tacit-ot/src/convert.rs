@@ -48,16 +48,19 @@ impl<C> CotToRot<C> {
     fn begin(&mut self, channel: &mut Channel, sender: Party, n: usize) -> (&mut C, &Mitccrh, u64) {
         let first = self.next;
         self.next += n as u64;
-        let hash = self.hash.get_or_insert_with(|| {
-            let mut transcript = Transcript::new("tacit cot-to-rot v2");
-            transcript.append("session", &channel.session_id().0);
-            transcript.append_u64("sender", (sender == Party::Second) as u64);
-            transcript.append_u64("instance", channel.next_instance());
-            // proof: kos 6.1
-            Mitccrh::new(transcript.challenge_block("mitccrh start"))
-        });
+        let hash = self.hash.get_or_insert_with(|| started(channel, "tacit cot-to-rot v2", sender));
         (&mut self.cot, hash, first)
     }
+}
+
+/// The hash of a conversion called `name`, of OTs that `sender` sends; see [`CotToRot`].
+pub(crate) fn started(channel: &mut Channel, name: &'static str, sender: Party) -> Mitccrh {
+    let mut transcript = Transcript::new(name);
+    transcript.append("session", &channel.session_id().0);
+    transcript.append_u64("sender", (sender == Party::Second) as u64);
+    transcript.append_u64("instance", channel.next_instance());
+    // proof: kos 6.1
+    Mitccrh::new(transcript.challenge_block("mitccrh start"))
 }
 
 impl<C: CotSender> RotSender for CotToRot<C> {

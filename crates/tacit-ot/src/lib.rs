@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod base;
+pub mod bit_triples;
 pub mod convert;
 mod error;
 pub mod extension;

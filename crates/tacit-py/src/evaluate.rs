@@ -8,15 +8,15 @@ use pyo3_arrow::PyTable;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use tacit::catalogue::{Entry, computations};
+use tacit::catalogue::{BATCH, Entry, computations};
 use tacit::job::eval::layout::{Inputs, Layout, called};
 use tacit::job::eval::{Evaluated, FileOptions, Job, Options, PROGRAM, load_program, load_with};
 use tacit::job::long;
 use tacit::lang::{self, Program};
-use tacit_2pc::circuit::LongFunction;
 use tacit_2pc::circuit::bristol::Bits;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::{self, Field, Format};
+use tacit_2pc::circuit::{Circuit as Gates, Form as CircuitForm, LongFunction};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::BitVec;
 use tacit_data::values::{Column, Form, each_row};
@@ -191,7 +191,29 @@ pub(crate) enum Found {
     Long(LongFunction),
 }
 
+/// What a program is compiled with.
+fn options(
+    entry: Option<String>,
+    garbler: Option<usize>,
+    constants: BTreeMap<String, String>,
+    form: CircuitForm,
+) -> lang::Options {
+    let entry = entry.unwrap_or_else(|| lang::Options::default().entry);
+    lang::Options { entry, garbler, constants, form }
+}
+
 impl Source {
+    /// The circuit of few levels of a program, where `terms` may take it.
+    fn shallow(&self, open: &LeftOpen, terms: Terms) -> Result<Option<Gates>, tacit::Error> {
+        let Source::Named(name) = self else { return Ok(None) };
+        if !name.ends_with(PROGRAM) || terms.protocol.is_none_or(|entry| entry.name != BATCH.name) {
+            return Ok(None);
+        }
+        let LeftOpen { entry, garbler_inputs, constants, .. } = open;
+        let options = options(entry.clone(), *garbler_inputs, constants.clone(), CircuitForm::Shallow);
+        Ok(Some(load_program(Path::new(name), &options)?.function().circuit.clone()))
+    }
+
     /// The function, with what is said of a program and of a circuit's file.
     pub(crate) fn find(self, open: LeftOpen) -> Result<Found, tacit::Error> {
         let LeftOpen { entry, garbler_inputs, constants, bits } = open;
@@ -202,8 +224,7 @@ impl Source {
                 if bits == Bits::Reversed {
                     return fault("bits is for circuit files".into());
                 }
-                let entry = entry.unwrap_or_else(|| lang::Options::default().entry);
-                let options = lang::Options { entry, garbler: garbler_inputs, constants };
+                let options = options(entry, garbler_inputs, constants, CircuitForm::Small);
                 Ok(Found::Program(Box::new(load_program(Path::new(&name), &options)?)))
             }
             _ if entry.is_some() || !constants.is_empty() => {
@@ -246,6 +267,7 @@ impl Found {
         peer: &Peer,
         terms: Terms,
         rows: Vec<Vec<BitVec>>,
+        shallow: Option<Gates>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Evaluated, Stats)> {
         let prepared = match self {
@@ -255,6 +277,10 @@ impl Found {
             Found::Held(function) => Prepared::from_function(function),
             Found::Long(function) => return evaluate_long(py, peer, function.clone(), terms, rows, progress),
         };
+        let prepared = prepared.and_then(|prepared| match shallow {
+            Some(circuit) => prepared.with_shallow(circuit),
+            None => Ok(prepared),
+        });
         let prepared = prepared.map_err(|error| fault::raise(py, &error.into()))?;
         let security = peer.security;
         peer.run(py, progress, move |session, desk| {
@@ -319,9 +345,10 @@ pub(crate) fn evaluate<'py>(
     let terms = Terms::new(py, role, output_to, protocol)?;
     let raised = |error| fault::raise(py, &error);
     let open = LeftOpen::new(py, entry, garbler_inputs, constants, bits)?;
+    let shallow = function.shallow(&open, terms).map_err(raised)?;
     let found = function.find(open).map_err(raised)?;
     let rows = inputs(rows, columns, found.takes(terms.role)).map_err(raised)?;
-    let (evaluated, stats) = found.evaluate(py, peer, terms, rows, progress)?;
+    let (evaluated, stats) = found.evaluate(py, peer, terms, rows, shallow, progress)?;
     let dict = fault::passed(py, &stats, None)?;
     let shown = |(field, bits): (&Field, &BitVec)| {
         let field = if signed { field.in_twos_complement() } else { *field };

@@ -1,9 +1,10 @@
 //! Arithmetic of integers over a [`Builder`].
 //!
 //! Bits stand lowest first. AND counts, for n bits: addition and subtraction n−1 (n with carry), comparison
-//! n, equality n−1, multiplexer n, Montgomery multiplication by a public modulus the product plus n²+2n.
+//! n, equality n−1, multiplexer n, Montgomery multiplication by a public modulus the product plus n²+2n. Those of
+//! shallow circuits are in [`Form`](super::Form)'s module.
 
-use super::{Bit, Builder, Int, Integer, Uint};
+use super::{Bit, Builder, Form, Int, Integer, Uint};
 use std::collections::VecDeque;
 
 /// A public odd modulus, for Montgomery arithmetic.
@@ -89,6 +90,9 @@ impl Builder {
     /// `x + y + carry` in as many bits as `x`, and the carry out (whose gate is left out if it is not used).
     pub(crate) fn add_slices(&mut self, x: &[Bit], y: &[Bit], carry: Bit) -> (Vec<Bit>, Bit) {
         assert_eq!(x.len(), y.len(), "operands of different widths");
+        if self.form() == Form::Shallow {
+            return self.add_by_prefixes(x, y, carry);
+        }
         let mut carry = carry;
         let mut sum = Vec::with_capacity(x.len());
         for (&a, &b) in x.iter().zip(y) {
@@ -153,6 +157,9 @@ impl Builder {
 
     /// Adds columns of bits of equal weight, lowest first; carries past the last column are dropped.
     pub(crate) fn sum_columns(&mut self, columns: Vec<Vec<Bit>>) -> Vec<Bit> {
+        if self.form() == Form::Shallow {
+            return self.sum_by_tree(columns);
+        }
         let width = columns.len();
         let mut carries: Vec<Bit> = Vec::new();
         let mut sum = Vec::with_capacity(width);

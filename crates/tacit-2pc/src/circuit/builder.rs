@@ -1,7 +1,7 @@
 //! [`Builder`]: circuits written in Rust, with constants folded and equal gates shared.
 
 use super::component::{Call, Component, Pattern};
-use super::{Bit, Circuit, FIRST_INPUT, Gate, InvalidCircuit, Shape, Uint, Wire, Wires, ZERO};
+use super::{Bit, Circuit, FIRST_INPUT, Form, Gate, InvalidCircuit, Shape, Uint, Wire, Wires, ZERO};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
@@ -74,6 +74,7 @@ pub struct Builder {
     memory: HashMap<Key, Bit, BuildHasherDefault<FoldHasher>>,
     /// Whether every gate is kept, regions or not.
     whole: bool,
+    form: Form,
     /// Components by pattern; none where one would be too large.
     components: HashMap<Pattern, Option<Arc<Component>>>,
     component_sizes: usize,
@@ -103,6 +104,7 @@ impl Builder {
             reused: false,
             memory: HashMap::default(),
             whole: false,
+            form: Form::Small,
             components: HashMap::new(),
             component_sizes: 0,
             calls: Vec::new(),
@@ -110,9 +112,19 @@ impl Builder {
         }
     }
 
+    /// An empty builder of circuits of this form.
+    pub fn with_form(form: Form) -> Self {
+        Builder { form, ..Self::new() }
+    }
+
+    /// The form of its circuits.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
     /// A builder that keeps every gate: regions give nothing back.
-    pub(super) fn whole() -> Self {
-        Builder { whole: true, ..Self::new() }
+    pub(super) fn whole(form: Form) -> Self {
+        Builder { whole: true, ..Self::with_form(form) }
     }
 
     /// The bit of a literal of such a builder.
@@ -311,7 +323,7 @@ impl Builder {
             Some(known) => known.clone(),
             None => {
                 // A body whose gates are no circuit cannot be: builders make nothing else.
-                let made = Self::component_of(&pattern, &mut body).ok();
+                let made = Self::component_of(self.form, &pattern, &mut body).ok();
                 let made = made.filter(|c| c.gates().len() <= REMEMBERED_IN_COMPONENTS).map(Arc::new);
                 let size = pattern.bits.len() + made.as_ref().map_or(0, |c| c.gates().len());
                 if self.component_sizes + size > REMEMBERED_IN_COMPONENTS {
@@ -331,10 +343,11 @@ impl Builder {
 
     /// What `body` makes of arguments of this pattern.
     fn component_of(
+        form: Form,
         pattern: &Pattern,
         body: impl FnOnce(&mut Builder, &[Uint]) -> Vec<Uint>,
     ) -> Result<Component, InvalidCircuit> {
-        let mut builder = Builder::whole();
+        let mut builder = Builder::whole(form);
         builder.input(pattern.wires as u32);
         let mut bits = pattern.bits.iter().map(|&literal| builder.bit_of(literal));
         let arguments: Vec<Uint> = pattern

@@ -24,7 +24,8 @@ impl Builder {
             return I::from_bits(self.fitted_product(x.bits(), y.bits()));
         }
         let is_square = x.bits() == y.bits();
-        if n.min(m) < if is_square { 2 * KARATSUBA_FROM } else { KARATSUBA_FROM } && n > 0 && m > 0 {
+        let karatsuba = self.karatsuba_from(KARATSUBA_FROM);
+        if n.min(m) < if is_square { 2 * karatsuba } else { karatsuba } && n > 0 && m > 0 {
             return I::from_bits(match is_square {
                 true => self.signed_square(x.bits()),
                 false => self.signed_product(x.bits(), y.bits()),
@@ -110,12 +111,9 @@ impl Builder {
         if x == y {
             return x[n.div_ceil(2)..].to_vec();
         }
-        let mut any = Bit::ZERO;
-        let mut pair = |i: usize| {
-            any = self.or(any, y[n - i]);
-            self.and(x[i], any)
-        };
-        (1..n).map(&mut pair).collect()
+        let above: Vec<Bit> = (1..n).map(|i| y[n - i]).collect();
+        let any = self.running_any(&above);
+        x.iter().skip(1).zip(any).map(|(&bit, any)| self.and(bit, any)).collect()
     }
 
     /// x², full width: about half a product.
@@ -127,7 +125,7 @@ impl Builder {
     /// `width` = n, `x · y` modulo 2^n. `width` is n, or n + 1.
     fn low(&mut self, x: &[Bit], y: &[Bit], width: usize) -> Vec<Bit> {
         let n = x.len();
-        if n >= 2 * KARATSUBA_FROM {
+        if n >= 2 * self.karatsuba_from(KARATSUBA_FROM) {
             // Low half in full, the two cross products modulo 2^(n−h); h ≥ n/2, so the high halves' product
             // is gone.
             let h = n.div_ceil(2);
@@ -242,7 +240,7 @@ impl Builder {
     /// Of factors of two widths the longer in pieces of the shorter one's.
     fn uneven(&mut self, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
         let (short, long) = if x.len() < y.len() { (x, y) } else { (y, x) };
-        if short.len() == long.len() || short.len() < KARATSUBA_FROM {
+        if short.len() == long.len() || short.len() < self.karatsuba_from(KARATSUBA_FROM) {
             return self.product(x, y);
         }
         let (low, high) = long.split_at(short.len());
@@ -258,7 +256,7 @@ impl Builder {
             return self.square_slice(x);
         }
         let (n, m) = (x.len(), y.len());
-        if n == m && n >= KARATSUBA_FROM {
+        if n == m && n >= self.karatsuba_from(KARATSUBA_FROM) {
             return self.part(x, y);
         }
         let mut columns = vec![Vec::new(); n + m];
@@ -272,7 +270,7 @@ impl Builder {
 
     fn square_slice(&mut self, x: &[Bit]) -> Vec<Bit> {
         let n = x.len();
-        if n >= 2 * KARATSUBA_FROM {
+        if n >= 2 * self.karatsuba_from(KARATSUBA_FROM) {
             return self.part(x, x);
         }
         let mut columns = vec![Vec::new(); 2 * n];

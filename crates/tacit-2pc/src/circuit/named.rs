@@ -2,7 +2,7 @@
 
 use super::library::{aes, checked, keccak, modexp, search, sha1, sha2, sort};
 use super::value::Field;
-use super::{Builder, Circuit, Uint};
+use super::{Builder, Circuit, Form, Uint};
 use crate::parties::Owner;
 
 /// A function of two parties: a circuit, whose inputs are the garbler's fields and then the evaluator's.
@@ -501,9 +501,14 @@ pub fn full_name(name: &str) -> Option<String> {
 /// The function called `name`, with its size behind the name where it takes one; `None` if there is none, or
 /// not in that size.
 pub fn find(name: &str) -> Option<Function> {
+    find_in(name, Form::Small)
+}
+
+/// As [`find`], with a circuit of that form.
+pub fn find_in(name: &str, form: Form) -> Option<Function> {
     let (entry, size) = entry(name)?;
     let (garbler, evaluator) = ((entry.garbler)(size), (entry.evaluator)(size));
-    let mut builder = Builder::new();
+    let mut builder = Builder::with_form(form);
     let inputs: Vec<Uint> = garbler.iter().chain(&evaluator).map(|f| builder.input(f.bits())).collect();
     let outputs = (entry.body)(&mut builder, size, &inputs);
     // The builder's own gates always make a circuit.

@@ -160,8 +160,8 @@ pub(crate) struct Args {
     /// What kind of peer to protect against; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that follow it; auto
-    /// picks, and measures the link if needed. Must match on both sides
+    /// The protocol: wmk17 or authenticated against a cheating peer; yao, or batch for many rows in parallel,
+    /// between sides that follow it; auto picks, and measures the link if needed. Must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", value_parser = protocols())]
     protocol: String,
     /// The numbers of copies that cut-and-choose garbles and evaluates; auto measures the link. Must match on
@@ -215,6 +215,11 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     let form = Form::new(&function, args.format, program);
     check_memory(&args, &function)?;
     let prepared = program::prepared(&function, form.program.as_ref())?;
+    // Rows side by side take a circuit of few levels where they are few.
+    let prepared = match args.program.shallow(name, &args.protocol)? {
+        Some(circuit) => prepared.with_shallow(circuit)?,
+        None => prepared,
+    };
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() && args.pool.is_none() {
         return Err(Error::Usage(
             "--pool-key encrypts a file: add --offline FILE, --online FILE or --pool FILE".into(),
@@ -284,7 +289,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
             let job = Job { function: &total.prepared, ..job };
             (&total.function, &total.form, job, &total.rows[..])
         }
-        None => (&function, &form, job, rows),
+        None => (&function, &form, job.fitted(rows.len()), rows),
     };
     refuse_memory(function, job.memory(rows.len(), args.peer.threads()))?;
     if args.peer.threads() > rows.len().max(1) {

@@ -83,6 +83,7 @@ fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
         ("stream --count 2000 --protocol authenticated", "authenticated", "mul32"),
         ("eval add32 --rows 3 --protocol yao", "yao", "add32"),
         ("eval 4/5/6/700 --security semi-honest", "yao", "4/5/6/700"),
+        ("eval lt64 --rows 2000 --protocol batch", "batch", "lt64"),
         ("stream --count 2000 --protocol wmk17", "wmk17", "mul32"),
         ("stream --count 2000 --protocol yao", "yao", "mul32"),
     ] {
@@ -91,12 +92,17 @@ fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
             assert!(!result[field].is_null(), "{field} is missing in {result}");
         }
         assert_eq!((result["protocol"].as_str(), result["kind"].as_str()), (Some(protocol), Some(kind)));
-        let security = if protocol == "yao" { "semi-honest" } else { "malicious" };
+        let security = if ["yao", "batch"].contains(&protocol) { "semi-honest" } else { "malicious" };
         assert_eq!(result["security"], security);
         // A run against a malicious peer begins with the base OTs; each of 44 copies has two blocks an AND
         // gate.
         let (count, bytes) = (result["count"].as_u64().unwrap(), result["bytes_sent"].as_u64().unwrap());
-        assert!(bytes >= count * if protocol == "wmk17" { 32 * 44 } else { 32 }, "{words}: {bytes}");
+        let least = match protocol {
+            "wmk17" => 32 * 44 * count,
+            "batch" => count / 4,
+            _ => 32 * count,
+        };
+        assert!(bytes >= least, "{words}: {bytes}");
     }
     let probe = run("probe --count 1000");
     assert!(probe["wall_ms"].as_f64() > Some(0.0) && probe["count"] == 1000);
@@ -119,6 +125,8 @@ fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
     }
     let words = ["bench", "eval", "add32", "--protocol", "yao", "--security", "malicious"];
     bench.run(&words).fails_with(2, &["yao", "semi-honest", "--protocol wmk17"]);
+    let words = ["bench", "stream", "--count", "2000", "--protocol", "batch"];
+    bench.run(&words).fails_with(2, &["batch holds its circuit"]);
     bench.run(&["bench", "eval", "1/1/1/1"]).fails_with(2, &["made-up", "3 bits"]);
 }
 

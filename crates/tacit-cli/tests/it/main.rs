@@ -7,6 +7,7 @@ mod bench;
 mod deal;
 mod errors;
 mod eval;
+mod eval_batch;
 mod eval_pool;
 mod faults;
 mod first;

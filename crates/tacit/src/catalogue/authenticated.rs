@@ -148,5 +148,6 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
             + RUN_TRIPS * runs as f64
             + if to_garbler { ANSWER_TRIPS } else { 0.0 },
         early: [0.0; 2],
+        both_ways: false,
     }
 }

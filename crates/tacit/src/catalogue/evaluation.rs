@@ -30,6 +30,12 @@ pub struct EvalRequest {
     pub copies: Option<Copies>,
     /// The protocol's name, if it is settled already.
     pub protocol: Option<&'static str>,
+    /// Levels of AND gates, and the most AND gates of a level; of interest where each level is a round.
+    pub levels: u64,
+    /// See [`levels`](Self::levels).
+    pub width: u64,
+    /// The OT extension's name, if it is settled already and the protocol takes one.
+    pub ot: Option<&'static str>,
 }
 
 impl EvalRequest {
@@ -40,8 +46,9 @@ impl EvalRequest {
             let inputs = function.owners().iter().zip(&circuit.shape().inputs);
             inputs.filter(|(of, _)| **of == owner).map(|(_, &bits)| u64::from(bits)).sum()
         };
+        let stats = circuit.stats();
         EvalRequest {
-            ands: circuit.stats().and,
+            ands: stats.and,
             inputs: [owned(Owner::Garbler), owned(Owner::Evaluator)],
             outputs: circuit.shape().output_bits() as u64,
             output_to,
@@ -50,6 +57,9 @@ impl EvalRequest {
             security,
             copies: None,
             protocol: None,
+            levels: stats.and_depth.into(),
+            width: stats.width,
+            ot: None,
         }
     }
 
@@ -73,14 +83,18 @@ pub struct EvalCandidate {
     pub garbler_bytes: u64,
     /// What the evaluator sends.
     pub evaluator_bytes: u64,
+    /// Whether there are base OTs in both directions.
+    both_ways: bool,
 }
 
 impl EvalCandidate {
     /// As [`Candidate::with_base`].
     pub fn with_base(self, base: &dyn BaseOt, link: &Link, machine: &Machine) -> Self {
         let batches = self.candidate.base_batches as f64;
-        // The garbler receives the base OTs.
+        // The garbler receives the base OTs, or each side one half of them.
         let [evaluator, garbler] = changed_bytes(base).unwrap_or_default();
+        let both = (evaluator + garbler) / 2.0;
+        let [evaluator, garbler] = if self.both_ways { [both; 2] } else { [evaluator, garbler] };
         let changed = |bytes: u64, of: f64| (bytes as f64 + batches * of).max(0.0) as u64;
         EvalCandidate {
             garbler_bytes: changed(self.garbler_bytes, garbler),
@@ -110,6 +124,8 @@ pub struct Cost {
     pub trips: f64,
     /// Rows of one thread, and the bytes of each that travel while a round trip is waited for.
     pub early: [f64; 2],
+    /// Whether there are base OTs in both directions, and not the garbler's to receive alone.
+    pub both_ways: bool,
 }
 
 pub(super) const BLOCK: u64 = 16;
@@ -159,25 +175,27 @@ impl Cost {
     ) -> EvalCandidate {
         let threads = request.threads.max(1) as f64;
         // The garbler receives the base OTs.
-        let [garbler, evaluator] =
-            [self.bytes[0] + threads * (SETUP_BYTES - BASE_SENDER), self.bytes[1] + threads * BASE_SENDER];
+        let setup = if self.both_ways { [SETUP_BYTES; 2] } else { [SETUP_BYTES - BASE_SENDER, BASE_SENDER] };
+        let [garbler, evaluator] = [0, 1].map(|side| self.bytes[side] + threads * setup[side]);
+        let setups = if self.both_ways { 2.0 } else { 1.0 };
         let computing = self.ns * machine.aes / Machine::REFERENCE.aes;
         let rounds = BASE_TRIPS + self.trips;
         let [rows, early] = self.early;
         let waiting = link.wait(rounds) - rows * link.wait(1.0).min(link.pass(early));
         let passing = link.pass(garbler.max(evaluator));
-        let nanoseconds = SETUP_POINTS * machine.point + computing.max(passing) + waiting;
+        let nanoseconds = setups * SETUP_POINTS * machine.point + computing.max(passing) + waiting;
         let bytes = (garbler + evaluator) as u64;
         let candidate = entry.candidate(entry.security, nanoseconds, bytes, rounds.ceil() as u64);
         let level = Level::among(request.threads);
         let variant =
             self.copies.map_or_else(String::new, |copies| format!("{} copies", copies.at(level).name()));
-        let base_batches = request.threads.max(1) as u64;
+        let base_batches = request.threads.max(1) as u64 * if self.both_ways { 2 } else { 1 };
         EvalCandidate {
             candidate: Candidate { variant, base_batches, ..candidate },
             copies: self.copies,
             garbler_bytes: garbler as u64,
             evaluator_bytes: evaluator as u64,
+            both_ways: self.both_ways,
         }
     }
 }

@@ -14,6 +14,7 @@
 
 mod authenticated;
 mod base;
+mod batch;
 mod cost;
 mod evaluation;
 mod extension;
@@ -34,6 +35,8 @@ mod yao;
 pub use authenticated::AUTHENTICATED;
 pub(crate) use authenticated::triples as authenticated_triples;
 pub use base::{CO15, MR19, ROTED};
+pub use batch::BATCH;
+pub(crate) use batch::transfers;
 pub use cost::{Candidate, Link, Machine};
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
 pub(crate) use evaluation::ways as evaluations;
@@ -187,6 +190,7 @@ pub static ENTRIES: &[&Entry] = &[
     &sorted::SORTED,
     &oprf::OPRF,
     &yao::YAO,
+    &batch::BATCH,
     &wmk17::WMK17,
     &authenticated::AUTHENTICATED,
 ];
@@ -237,7 +241,7 @@ mod tests {
     fn what_falls_is_refused_with_the_reason() {
         for name in [
             "roted", "iknp", "kos", "ferret", "silent", "paxos", "vole", "payload", "circuit", "sorted",
-            "yao",
+            "yao", "batch",
         ] {
             require_post_quantum(name).unwrap();
         }

@@ -95,5 +95,6 @@ fn cost(request: &EvalRequest, kind: Copies) -> Cost {
         bytes: [(rows * (garbler + back)) as f64, (rows * (evaluator + answer)) as f64],
         trips: each * (ROW_TRIPS + if output_to.garbler() { RETURN_TRIPS } else { 0.0 }),
         early: [each, ((2 * BLOCK * sent * ands) as f64).min(EARLY)],
+        both_ways: false,
     }
 }

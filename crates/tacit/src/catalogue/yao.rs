@@ -51,5 +51,6 @@ fn cost(request: &EvalRequest) -> Cost {
         bytes: [garbler as f64, evaluator as f64],
         trips: YAO_TRIPS,
         early: [0.0; 2],
+        both_ways: false,
     }
 }

@@ -1,5 +1,6 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
+mod batch;
 pub mod layout;
 pub mod pool;
 mod settle;
@@ -143,7 +144,7 @@ impl Job<'_> {
     }
 
     pub(crate) fn agreement_on(&self, mode: Mode, rows: usize) -> Agreement {
-        let circuit = self.function.circuit();
+        let circuit = self.fitted(rows).function.circuit();
         let digest = hex(&circuit.digest()[..16]);
         let (ours, theirs) = match self.role {
             Owner::Garbler => ("garbler", "evaluator"),
@@ -221,6 +222,9 @@ impl Job<'_> {
 
     /// Bytes that this side holds, at most, to evaluate `rows` rows on `threads` threads: see [`memory`].
     pub fn memory(&self, rows: usize, threads: usize) -> u64 {
+        if self.is_batch() {
+            return self.memory_of_batches(rows, threads);
+        }
         let (gates, shape) = (self.function.circuit().stats().gates, self.function.circuit().shape());
         let bits = (shape.input_bits() + shape.output_bits()) as u64;
         let at_once = threads as u64 * rows.min(semi_honest::ROWS_AT_ONCE) as u64;
@@ -229,10 +233,12 @@ impl Job<'_> {
 
     /// What it would cost over `link`: every protocol of at least this security, the fastest first.
     pub fn estimate(&self, rows: u64, threads: usize, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
-        let request = EvalRequest::new(self.function, self.output_to, self.security);
+        let function = self.fitted(usize::try_from(rows).unwrap_or(usize::MAX)).function;
+        let request = EvalRequest::new(function, self.output_to, self.security);
         let Options { copies, .. } = self.options;
         let protocol = self.options.protocol.map(|entry| entry.name);
-        let request = EvalRequest { rows, threads, copies, protocol, ..request };
+        let ot = self.options.ot.map(|entry| entry.name);
+        let request = EvalRequest { rows, threads, copies, protocol, ot, ..request };
         plan::eval(&request, link, machine)
     }
 
@@ -282,7 +288,7 @@ impl Job<'_> {
         refuse_idle(lanes, rows.len())?;
         self.check()?;
         let (options, link, why) = self.settle(super::first(channels)?, rows.len() as u64, lanes)?;
-        let job = Job { options, ..*self };
+        let job = Job { options, ..*self }.fitted(rows.len());
         let outputs = job.run_settled(channels, base, rows, &link, observer)?;
         let protocol = job.protocol(Mode::Whole).map_or("", |entry| entry.name);
         Ok(Evaluated { outputs, protocol, why })
@@ -327,7 +333,8 @@ impl Job<'_> {
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
         let (options, link, _) = self.settle(channel, rows.len() as u64, 1)?;
-        Job { options, ..*self }.run_on(channel, base, rows, &link, Level::among(channels), tell)
+        let job = Job { options, ..*self }.fitted(rows.len());
+        job.run_on(channel, base, rows, &link, Level::among(channels), tell)
     }
 
     /// With the protocol settled, over what both sides take to be the link.
@@ -348,6 +355,9 @@ impl Job<'_> {
                 }
                 _ => self.cut_and_choose(channel, base, rows, level, &mut prg, tell),
             };
+        }
+        if self.is_batch() {
+            return self.side_by_side(channel, base, rows, &mut prg, tell);
         }
         let outputs = match self.role {
             Owner::Garbler => {

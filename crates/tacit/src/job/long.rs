@@ -2,7 +2,7 @@
 
 use super::eval::{self, Evaluated, Settled, split};
 use super::{Course, Observer, Phase};
-use crate::catalogue::{AUTHENTICATED, Entry, Start, WMK17, fields_in_words, find, protocol_name};
+use crate::catalogue::{AUTHENTICATED, BATCH, Entry, Start, WMK17, fields_in_words, find, protocol_name};
 use crate::ot::{Choice, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
@@ -61,6 +61,11 @@ impl Job<'_> {
     /// An error if the protocol gives another security.
     pub fn check(&self) -> Result<()> {
         match self.protocol {
+            Some(entry) if entry.name == BATCH.name => {
+                let what =
+                    "batch holds the circuit, and this function is too large for that; take yao".into();
+                Err(Error::Parameter { name: "protocol", what })
+            }
             Some(entry) if entry.security != self.security => {
                 let security = crate::security_name(entry.security);
                 let what = format!("{} is for {security} security: say that, or take another", entry.name);
@@ -91,6 +96,9 @@ impl Job<'_> {
             security: self.security,
             copies: None,
             protocol: self.protocol.map(|entry| entry.name),
+            levels: 0,
+            width: 0,
+            ot: None,
         };
         plan::eval(&request, link, machine)
     }

@@ -27,6 +27,7 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
         )));
     }
     let link = Link::of(args, context)?;
+    let job = &job.fitted(usize::try_from(args.rows).unwrap_or(usize::MAX));
     let gates = job.function.circuit().stats();
     let machine = Machine::measure();
     let ways = job.estimate(args.rows, args.peer.threads(), &link.model.into(), &machine);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use tacit::catalogue::BATCH;
 use tacit::crypto::BitVec;
 use tacit::job::eval::{FileOptions, PROGRAM, load_program, load_with};
 use tacit::lang::{Options, Program};
@@ -9,6 +10,7 @@ use tacit::net::shown as printable;
 use tacit::two_pc::Prepared;
 use tacit::two_pc::circuit::bristol::Bits;
 use tacit::two_pc::circuit::named::Function;
+use tacit::two_pc::circuit::{Circuit, Form};
 use tacit::{Blame, Error, Result};
 
 /// A function as both sides compare it: of a program its source too.
@@ -86,8 +88,21 @@ impl ProgramArgs {
         })
     }
 
+    /// The circuit of few levels of the program in the file `name`, where `protocol` may take it.
+    pub(crate) fn shallow(&self, name: &str, protocol: &str) -> Result<Option<Circuit>> {
+        if protocol != BATCH.name {
+            return Ok(None);
+        }
+        let program = self.load_in(name, Form::Shallow)?;
+        Ok(program.map(|program| program.function().circuit.clone()))
+    }
+
     /// The program in the file `name`, if it is called as one.
     pub(crate) fn load(&self, name: &str) -> Result<Option<Program>> {
+        self.load_in(name, Form::Small)
+    }
+
+    fn load_in(&self, name: &str, form: Form) -> Result<Option<Program>> {
         if !name.ends_with(PROGRAM) {
             return match self.entry.is_some() || !self.constants.is_empty() {
                 false => Ok(None),
@@ -106,7 +121,7 @@ impl ProgramArgs {
             }
         }
         let entry = self.entry.clone().unwrap_or_else(|| Options::default().entry);
-        let options = Options { entry, garbler: self.garbler_inputs, constants };
+        let options = Options { entry, garbler: self.garbler_inputs, constants, form };
         let program = load_program(Path::new(name), &options).map_err(|error| match error {
             // The library knows no options.
             Error::Input(fault) => Error::Input(fault.replace(NO_VALUE, &format!("{NO_VALUE}--constant "))),

@@ -97,6 +97,9 @@ impl Pool {
             security: Security::Malicious,
             copies: None,
             protocol: Some(AUTHENTICATED.name),
+            levels: 0,
+            width: 0,
+            ot: None,
         };
         plan::eval(&request, link, &Machine::REFERENCE)
     }
