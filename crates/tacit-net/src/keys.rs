@@ -223,7 +223,7 @@ impl Identity {
             Some(PRIVATE_LABEL) => words.next().and_then(decode),
             _ => return Err(key_error(path, "not a Tacit private key; make one with tacit keygen")),
         };
-        check_mode(path)?;
+        only_for_its_owner(path, "private key")?;
         let identity = seed.and_then(Identity::from_seed);
         identity.ok_or_else(|| key_error(path, "the private key is damaged; restore it or make a new one"))
     }
@@ -342,20 +342,23 @@ fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
     })
 }
 
-#[cfg(unix)]
-fn check_mode(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let metadata = std::fs::metadata(path).map_err(|error| key_error(path, error))?;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        let reason = format!("others may read this private key (mode {mode:o}); run chmod 600 on it");
-        return Err(key_error(path, reason));
+/// Refuses a file with a secret, called `what`, that others than its owner may read. Where files have no modes nothing
+/// is refused.
+///
+/// Errors: [`Error::Key`] with the path.
+pub fn only_for_its_owner(path: &Path, what: &str) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let metadata = std::fs::metadata(path).map_err(|error| key_error(path, error))?;
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let reason = format!("others may read this {what} (mode {mode:o}); run chmod 600 on it");
+            return Err(key_error(path, reason));
+        }
     }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_mode(_: &Path) -> Result<()> {
+    #[cfg(not(unix))]
+    let _ = (path, what);
     Ok(())
 }
 

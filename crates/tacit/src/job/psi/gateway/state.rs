@@ -327,6 +327,7 @@ impl super::Token {
     pub fn from_file(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map(Zeroizing::new);
         let text = text.map_err(|source| Error::file(path, "cannot be read", source))?;
+        tacit_net::keys::only_for_its_owner(path, "token")?;
         let hash = blake3::Hash::from_hex(text.trim()).map_err(|_| {
             Error::Input(format!(
                 "{}: holds no gateway's token; remove the file, and a gateway makes a new one",
