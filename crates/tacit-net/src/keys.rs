@@ -489,7 +489,7 @@ mod tests {
         for key in [one, vec![0; 32], minus_one, prime] {
             let key: [u8; 32] = key.try_into().unwrap();
             assert_eq!(PublicKey::from_spki(&PublicKey(key).spki()), None);
-            assert!(PublicKey::parse(&PublicKey(key).line("x")).unwrap_err().contains("anybody"));
+            assert!(PublicKey::parse(&PublicKey(key).line("x")).unwrap_err().contains("anyone"));
             let passes = |message: &u8| PublicKey(key).verify("use", &[*message], &signature);
             assert!(!(0..=255).any(|message| passes(&message)), "{key:?}");
         }

@@ -413,7 +413,7 @@ mod tests {
             owner.remember(&at("seen")).unwrap();
             assert_eq!(std::fs::read_to_string(at("seen")).unwrap(), understood);
             let error = thief.remember(&at("seen")).unwrap_err().to_string();
-            assert!(error.contains("followed by another key before"), "{understood:?}: {error}");
+            assert!(error.contains("had a different successor before"), "{understood:?}: {error}");
         }
         for damaged in [
             format!("{line}.\n"),

@@ -245,7 +245,7 @@ fn a_shorter_ledger_names_the_runs_without_a_record() {
     let found = ledger.compare(&records).unwrap();
     // Of a refund no record is to be expected.
     let told = ledger.go_on(found, false).unwrap();
-    assert!(told.len() == 1 && told[0].contains("of 1 run:"), "b2 alone: {told:?}");
+    assert!(told.len() == 1 && told[0].contains("has 1 run:"), "b2 alone: {told:?}");
     for run in ["d4", "e5"] {
         ledger.charge(charge(run)).unwrap();
     }

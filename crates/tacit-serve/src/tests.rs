@@ -304,7 +304,7 @@ fn every_fault_of_lookups_and_certificates_is_told() {
             &keys,
             "queries_in_total = 40",
             "queries_in_total = 40\nreveal = [\"rows\"]",
-            "unknown key `reveal`",
+            "unknown setting `reveal`",
         ),
         (&keys, "allow = [\"bob\"]\nprivate", "allow = [\"eve\"]\nprivate", "no [peers.eve]"),
         (&keys, "key = \"bob.pub\"", "name = \"bob.example\"", "for a service with `authority`"),
@@ -356,7 +356,7 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
         ("offer_seconds = 2", "offer_seconds = 2.5", "whole number"),
         ("key = \"bob.pub\"", "key = \"alice.key\"", "private key"),
         ("key = \"bob.pub\"", "fingerprint = \"12\"", "eight groups"),
-        ("key = \"bob.pub\"", "label = \"b\"", "unknown key `label`"),
+        ("key = \"bob.pub\"", "label = \"b\"", "unknown setting `label`"),
         ("key = [\"id\"]", "key = []", "is empty"),
         ("key = [\"id\"]", "key = 3", "text in quotes"),
         ("input = \"table.csv\"", "input = []", "is empty"),
@@ -598,7 +598,7 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     let mut session = here.connect();
     session.channel().send_u64(u64::MAX).unwrap();
     session.channel().flush().unwrap();
-    assert!(here.wait_for("failed", 5).words.contains("bytes where at most"));
+    assert!(here.wait_for("failed", 5).words.contains("bytes, more than the"));
 
     // Announces one key and runs with thirty: the run ends before any result, and stays charged.
     let mut session = here.connect();

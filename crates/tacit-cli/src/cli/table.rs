@@ -19,11 +19,11 @@ pub(crate) struct Written {
     /// tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]
     delimiter: Delimiter,
-    /// The quote around fields of your file that contain a separator: one character, or none
+    /// The quote around fields with a separator: one character, or none if fields are never quoted
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = quote)]
     quote: Quote,
-    /// The escape character before a quote in a quoted field of your file, such as \, if quotes are not
-    /// doubled; with --quote none, the one before a separator or a line end that is part of a field
+    /// The escape character before a quote in a field, such as \, if quotes are not doubled; with --quote
+    /// none, the one before a separator or a line end that is part of a field
     #[arg(long, value_name = "CHAR", value_parser = byte)]
     escape: Option<u8>,
     /// The first line of your file is data; columns are then named by their numbers, from 1

@@ -98,7 +98,7 @@ pub(crate) struct Args {
     /// or bits (.bin). Without it they are drawn at random
     #[arg(long, value_name = "FILE", conflicts_with = "messages")]
     choices: Option<PathBuf>,
-    /// With --choices, the longest message that the receiver accepts
+    /// The longest message that a receiver with --choices accepts
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     max_message: u64,
     /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; must match

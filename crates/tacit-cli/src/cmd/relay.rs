@@ -59,7 +59,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     };
     let relay = Relay::bind(&args.listen, bounds, &keys, Cancel::default(), told)?;
     let address = relay.local_addr()?.to_string();
-    let whom = if files.is_empty() { "anybody".to_owned() } else { counted(files.len(), "key") };
+    let whom = if files.is_empty() { "anyone".to_owned() } else { counted(files.len(), "key") };
     let text = format!("relay: both sides reach it at {address}; it serves {whom}");
     context.result(&json!({ "name": "relay", "listen": address, "keys": files.len() }), &text)?;
     relay.serve().map_err(Error::from)

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// The job's name
     #[arg(required_unless_present = "list", conflicts_with = "list")]
     job: Option<String>,
-    /// Lists the jobs that you may ask for, when, and their remaining budgets; starts none
+    /// Lists the jobs that you may ask for, with times and remaining budgets; starts none
     #[arg(long)]
     list: bool,
     /// The service's address

@@ -59,7 +59,7 @@ mod tests {
         let panicked = crate::fault::guarded(|| -> Result<(), String> { panic!("a cell") });
         for error in [unwritten(panicked.as_ref().unwrap_err()), panicked.clone().unwrap_err()] {
             let said = unwritable(Path::new("o.parquet"), &error).to_string();
-            assert!(said.contains("what should write it failed at ") && said.contains("words.rs"), "{said}");
+            assert!(said.contains("writing it failed at ") && said.contains("words.rs"), "{said}");
             assert!(!said.contains("read") && !said.contains("again") && !said.contains("a cell"), "{said}");
         }
         let said = unwritten("NYI: Attempting to write an Arrow type that is not yet implemented");

@@ -572,7 +572,7 @@ fn damaged(path: &Path, what: &str) -> Error {
     // A library's own words may quote what a cell holds.
     let what = match is_secret(what) {
         true => "it is protected by a password; save it without one",
-        false if what.starts_with("a part of it unpacks") => what,
+        false if what.starts_with("a part of it decompresses") => what,
         false => "save it again as .xlsx, or as .csv",
     };
     Error::Damaged { path: path.to_owned(), format: "Excel", what: what.to_owned() }

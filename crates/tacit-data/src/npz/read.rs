@@ -175,12 +175,12 @@ mod tests {
         let at = bytes.windows(4).position(|window| window == b"(3,)").unwrap();
         let mut longer = bytes.clone();
         longer[at..at + 4].copy_from_slice(b"(9,)");
-        assert!(said(&stored(&longer)).contains("its array `u`: not a whole array"));
+        assert!(said(&stored(&longer)).contains("its array `u`: not a complete NumPy array"));
         // A bit that has changed, and bytes behind the elements.
         let data = bytes.windows(3).rposition(|window| window == [0, 1, 1]).unwrap();
         let mut flipped = bytes.clone();
         flipped[data] ^= 1;
-        assert!(said(&stored(&flipped)).contains("its array `u`: not a whole array"));
+        assert!(said(&stored(&flipped)).contains("its array `u`: not a complete NumPy array"));
         let mut shorter = bytes.clone();
         shorter[at..at + 4].copy_from_slice(b"(2,)");
         assert!(said(&stored(&shorter)).contains("its array `u`: not a complete NumPy array"));

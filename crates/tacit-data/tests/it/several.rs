@@ -186,7 +186,7 @@ fn a_difference_is_a_line_that_names_file_and_column() {
     let error = said(&[one.clone(), other.clone()]);
     assert!(error.contains("b.parquet: column 2 (`n`) of") && error.lines().count() == 1, "{error}");
     let error = said(&[one, file("t.csv", b"k,n\na,1\n")]);
-    assert!(error.contains("t.csv: column 2 holds text, and in"), "{error}");
+    assert!(error.contains("t.csv: column 2 has text, but in"), "{error}");
     // Names that lead to nothing.
     assert!(said(&[folder.path().join("*.txt")]).contains("no such file"));
     let empty = folder.path().join("empty");
