@@ -475,7 +475,7 @@ fn own_messages_and_choices_that_do_not_serve() {
         "sender",
         &with(&["--messages", "m.csv", "--count", "2"]),
         2,
-        &["m.csv holds 1", "--count says 2"],
+        &["m.csv has 1", "--count is 2"],
     );
     refused("sender", &with(&["--messages", "none.csv"]), 3, &["none.csv", "no such file"]);
     refused(
