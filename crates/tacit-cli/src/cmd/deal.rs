@@ -125,7 +125,7 @@ impl Seed {
         let holds = seed.params().count as u64;
         if wanted > holds {
             let what = format!(
-                "{}: this is {holds}, not {wanted}",
+                "{}: has {holds}, not {wanted}",
                 file.display(),
                 holds = counted(holds, "correlation")
             );

@@ -435,7 +435,7 @@ fn what_is_wrong_with_a_batch_is_named() {
     let said = one("two.csv", &["--columns", "a", "--output", "x.csv", "--output-to", "evaluator"]);
     said.fails_with(2, &["--output", "only the peer"]);
     bench.write("few.csv", "a\n1\n2\n");
-    one("few.csv", &["--threads", "3"]).fails_with(2, &["--threads 3", "rows"]);
+    one("few.csv", &["--threads", "3"]).fails_with(2, &["--threads 3", "needs a row"]);
     assert!(bench.leftovers().is_empty());
 }
 

@@ -157,7 +157,7 @@ fn six_answers_make_a_policy_that_passes_its_check() {
         let said = answered(&bench, &["init", "--policy", "--out", file], &lines);
         assert!(said.success().contains(&format!("tacit serve --policy {file} --check")), "{said:?}");
         let checked = bench.run(&["serve", "--policy", file, "--check"]);
-        assert!(checked.success().contains("with a peer"), "{checked:?}");
+        assert!(checked.success().contains("partner"), "{checked:?}");
     }
 }
 

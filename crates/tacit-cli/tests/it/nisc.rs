@@ -303,7 +303,7 @@ fn a_file_that_is_another_is_named_with_what_it_is() {
         with(words, option, file).fails_with(code, &[&format!("error: {said}")]);
     }
     bench.write("few.txt", format!("{:032x} {:032x}\n", 1, 2));
-    with(REPLY, "--messages", "few.txt").fails_with(3, &["few.txt: holds 1 message pair; the key is for 5"]);
+    with(REPLY, "--messages", "few.txt").fails_with(3, &["few.txt: has 1 message pair; the key is for 5"]);
     // Files of another exchange.
     nisc(&bench, &["keygen", "--count", "5", "--out", "eve.key"]).success();
     with(REPLY, "--public", "eve.pub").fails_with(4, &["eve.pub: is of another session"]);
@@ -322,7 +322,7 @@ fn files_may_come_from_standard_input_and_public_ones_are_for_everybody() {
     };
     let mut reply = REPLY.to_vec();
     reply[8] = "-";
-    assert!(streamed(&reply, "pairs.txt").success().contains("the reply in reply goes to the receiver"));
+    assert!(streamed(&reply, "pairs.txt").success().contains("send the reply in reply to the receiver"));
     let mut opened = OPEN.to_vec();
     (opened[10], opened[12]) = ("-", "-");
     let said = streamed(&opened, "reply");
@@ -675,5 +675,5 @@ fn messages_of_any_length_and_form() {
     bench.write("pairs.txt", "0 1\n0 2\n0 1\n0 1\n0 1\n");
     nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "line 2"]);
     bench.write("pairs.txt", "0 1\n");
-    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "holds 1 message pair", "5"]);
+    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "has 1 message pair", "5"]);
 }

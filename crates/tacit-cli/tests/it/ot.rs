@@ -471,12 +471,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     refused("sender", &["--messages", "m.csv"], 2, &["--messages", "--kind ot"]);
     refused("receiver", &with(&["--messages", "m.csv"]), 2, &["--messages", "--role sender"]);
     refused("sender", &with(&["--choices", "c.csv"]), 2, &["--choices", "--role receiver"]);
-    refused(
-        "sender",
-        &with(&["--messages", "m.csv", "--count", "2"]),
-        2,
-        &["m.csv holds 1", "--count says 2"],
-    );
+    refused("sender", &with(&["--messages", "m.csv", "--count", "2"]), 2, &["m.csv has 1", "--count is 2"]);
     refused("sender", &with(&["--messages", "none.csv"]), 3, &["none.csv", "no such file"]);
     refused(
         "sender",

@@ -597,7 +597,7 @@ fn a_disk_without_room_is_found_before_the_run() {
         format!("ot {peer} --role receiver --count COUNT --kind rot --out share"),
         format!("ot pool make {peer} --role sender --count COUNT --file share"),
     ] {
-        refused(&bench, &case(&words), &["share", "MiB", "make room"]);
+        refused(&bench, &case(&words), &["share", "MiB", "free some space"]);
     }
     // A limit on files is a disk without room: of two files neither is there, and no part of one.
     let before = snapshot(bench.dir.path());

@@ -55,7 +55,7 @@ fn an_output_goes_to_no_folder_and_no_pattern_of_the_input() {
         ("parts/*.csv", "parts/out.csv"),
         ("*.csv", "out.csv"),
     ] {
-        psi(input, output).fails_with(3, &[output, "the folder or pattern of --input"]);
+        psi(input, output).fails_with(3, &[output, "the directory or pattern of --input"]);
     }
     // What the next run would not read.
     for (input, output) in
