@@ -18,6 +18,8 @@
 //! correlated OT. Bytes: 4 bits an AND gate, both directions together, the triple's correlated OT, 8 a message, 1 bit
 //! an output bit.
 
+#[cfg(test)]
+mod attacks;
 mod layout;
 mod packed;
 #[cfg(test)]
