@@ -183,7 +183,11 @@ mod tests {
                 let mut packed = Packed::with_room(pieces * bits);
                 let (place, room) = (packed.words.as_ptr(), packed.words.capacity());
                 (0..pieces).for_each(|_| packed.push(&[u64::MAX; 3], bits));
-                assert_eq!((packed.words.as_ptr(), packed.words.capacity()), (place, room), "{bits} {pieces}");
+                assert_eq!(
+                    (packed.words.as_ptr(), packed.words.capacity()),
+                    (place, room),
+                    "{bits} {pieces}"
+                );
             }
         }
     }
