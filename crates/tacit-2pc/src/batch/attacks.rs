@@ -161,14 +161,14 @@ fn wild(seed: u64) -> Prepared {
         let input = below(first) as u32;
         match (kind, below(6)) {
             // One long chain.
-            (0, 0..4) => Gate::And { a: near, b: far, out },
+            (0, 0..=3) => Gate::And { a: near, b: far, out },
             // All in few levels.
-            (1, 0..5) => Gate::And { a: input, b: far.min(first as u32 - 1), out },
+            (1, 0..=4) => Gate::And { a: input, b: far.min(first as u32 - 1), out },
             // No AND gate at all, or no other.
-            (2, 0..4) => Gate::Xor { a: near, b: far, out },
+            (2, 0..=3) => Gate::Xor { a: near, b: far, out },
             (2, _) | (_, 5) => Gate::Inv { a: far, out },
             (3, _) => Gate::And { a: far, b: near, out },
-            (_, 0..3) => Gate::And { a: far, b: input, out },
+            (_, 0..=2) => Gate::And { a: far, b: input, out },
             (_, _) => Gate::Xor { a: near, b: far, out },
         }
     });
