@@ -16,7 +16,7 @@ use tacit_net::{Link, LinkModel, Party, SessionId, memory};
 use tacit_ot::bit_triples::BitTriples;
 
 /// How often an attempt by chance is made.
-const ROUNDS: u64 = if cfg!(feature = "long-tests") { 20_000 } else { 6001 };
+const ROUNDS: u64 = if cfg!(feature = "long-tests") { 20_000 } else { 400 };
 
 const ROLES: [Owner; 2] = [Owner::Garbler, Owner::Evaluator];
 
