@@ -239,6 +239,7 @@ impl Job<'_> {
         let protocol = self.options.protocol.map(|entry| entry.name);
         let ot = self.options.ot.map(|entry| entry.name);
         let request = EvalRequest { rows, threads, copies, protocol, ot, ..request };
+        let request = if self.is_batch() { batch::in_levels(function, request) } else { request };
         plan::eval(&request, link, machine)
     }
 

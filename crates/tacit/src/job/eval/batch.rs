@@ -2,14 +2,21 @@
 
 use super::{BYTES_GATE, Job, Rows, Step, Tell};
 use crate::catalogue::{BATCH, transfers};
+use crate::plan::EvalRequest;
 use crate::{Error, Result};
-use tacit_2pc::batch;
+use tacit_2pc::{Prepared, batch};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Channel, Party};
 use tacit_ot::BaseOt;
 
 /// The triples that a run of rows side by side makes at a time, and those of the level that they are for.
 const BYTES_STOCK: u64 = 8 << 20;
+
+/// The same request with the levels that `function` is run in.
+pub(super) fn in_levels(function: &Prepared, request: EvalRequest) -> EvalRequest {
+    let [levels, width] = batch::Layout::new(function.plan(1), 1).levels();
+    EvalRequest { levels, width, ..request }
+}
 
 impl Job<'_> {
     /// The same job on the form of its function that its protocol takes for so many rows in all: every protocol but
@@ -78,7 +85,7 @@ mod tests {
     use crate::plan::Machine;
     use crate::{Security, ot};
     use tacit_2pc::circuit::named;
-    use tacit_2pc::{OutputTo, Owner, Prepared};
+    use tacit_2pc::{OutputTo, Owner};
     use tacit_net::{LinkModel, memory};
 
     fn job<'a>(function: &'a Prepared, role: Owner, output_to: OutputTo, ot: Option<&str>) -> Job<'a> {
@@ -120,6 +127,18 @@ mod tests {
                 assert!(off.abs() < 0.03, "{name} {rows}: told {told}, sent {sent}");
             }
         }
+    }
+
+    /// A plan of several windows has the levels of each of them.
+    #[test]
+    fn rounds_of_a_large_circuit_are_foreseen() {
+        let function = Prepared::from_function(&named::find("mul512").unwrap()).unwrap();
+        let job = job(&function, Owner::Garbler, OutputTo::Both, None);
+        let way = &job.estimate(2, 1, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE)[0];
+        let fitted = job.fitted(2).function;
+        let levels = batch::Layout::new(fitted.plan(1), 2).rounds();
+        assert!(levels > u64::from(fitted.circuit().stats().and_depth), "{levels}");
+        assert!((levels..levels + 20).contains(&way.candidate.rounds), "{levels} {}", way.candidate.rounds);
     }
 
     /// Many gates take about a byte each, all included; rows of any number take bounded memory.
