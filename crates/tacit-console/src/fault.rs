@@ -198,13 +198,16 @@ fn has(options: &[String], option: &str) -> bool {
 
 /// Settings of the handshake that only follow from others: where one of these differs, those say nothing.
 const CAUSES: [(&[&str], &[&str]); 3] = [
-    (&["security"], &["protocol"]),
+    (&["security", "protocol"], &["wiring"]),
     (&["aggregate"], &["function", "rows"]),
     (
         &["aggregate", "function", "program", "rows"],
         &["garbler-inputs", "input widths", "output widths", "wiring"],
     ),
 ];
+
+/// Protocols that `--security semi-honest` implies, which nobody need have typed.
+const IMPLIED: [&str; 2] = ["yao", "iknp"];
 
 /// Settings that no option of the same name sets.
 const NO_OPTIONS: [&str; 2] = ["function", "rows"];
@@ -318,7 +321,15 @@ impl Explained<'_> {
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
         let differs = |setting: &str| differences.iter().any(|one| one.setting == setting);
+        let is_implied =
+            |value: &Option<String>| value.as_deref().is_some_and(|name| IMPLIED.contains(&name));
         let follows = |one: &&Difference| {
+            if one.setting == "protocol"
+                && differs("security")
+                && (is_implied(&one.ours) || is_implied(&one.theirs))
+            {
+                return true;
+            }
             CAUSES.iter().any(|(causes, all)| {
                 all.contains(&&*one.setting) && causes.iter().any(|cause| differs(cause))
             })

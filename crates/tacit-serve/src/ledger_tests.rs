@@ -258,7 +258,7 @@ fn a_shorter_ledger_names_the_runs_without_a_record() {
     // Its record has come to nothing.
     std::fs::remove_file(records.join("pending/a1.json")).unwrap();
     let (_, told) = open();
-    assert!(told.len() == 1 && told[0].contains("of 2 runs"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("has 2 runs"), "{told:?}");
     assert!(open().1.is_empty(), "told once");
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct Args {
     /// Your table, as --input has it
     #[arg(value_name = "FILE", conflicts_with = "input", required_unless_present = "input")]
     files: Vec<PathBuf>,
-    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9);
-    /// - for standard input; a directory or pattern of files; or on another machine:
+    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for
+    /// standard input; a directory or pattern of files; or on another machine:
     /// postgresql://HOST/DATABASE#QUERY, adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE.
     /// Repeat it for several files as one table
     #[arg(long, value_name = "FILE", num_args = 1)]

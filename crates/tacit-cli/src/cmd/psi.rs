@@ -152,8 +152,8 @@ fn reveal(text: &str) -> std::result::Result<Reveal, String> {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9);
-    /// - for standard input; a directory or pattern of files; or on another machine:
+    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for
+    /// standard input; a directory or pattern of files; or on another machine:
     /// postgresql://HOST/DATABASE#QUERY, adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE.
     /// Repeat it for several files as one table
     #[arg(long, value_name = "FILE", required = true, num_args = 1)]

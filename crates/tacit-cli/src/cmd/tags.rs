@@ -76,8 +76,8 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9);
-    /// - for standard input; a directory or pattern of files; or on another machine:
+    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for
+    /// standard input; a directory or pattern of files; or on another machine:
     /// postgresql://HOST/DATABASE#QUERY, adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE.
     /// Repeat it for several files as one table
     #[arg(long, value_name = "FILE", required = true, num_args = 1)]

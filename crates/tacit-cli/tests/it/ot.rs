@@ -491,12 +491,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     write("gap.csv", "choice\n1\n\n0\n");
     refused("receiver", &with(&["--choices", "gap.csv"]), 3, &["gap.csv", "line 3 is empty"]);
     std::fs::write(bench.path("c.bin"), [0b100]).unwrap();
-    refused(
-        "receiver",
-        &with(&["--choices", "c.bin", "--count", "2"]),
-        3,
-        &["c.bin", "behind its 2 choices"],
-    );
+    refused("receiver", &with(&["--choices", "c.bin", "--count", "2"]), 3, &["c.bin", "after its 2 choices"]);
     refused("receiver", &["--count", "2", "--out", "share.csv"], 2, &["--out", "share.csv .npz"]);
     refused("sender", &["--of", "4", "--count", "2", "--out", "share.xlsx"], 2, &["--out", ".npz"]);
     refused("receiver", &with(&["--choices", "two.csv"]), 3, &["two.csv", "line 3", "0 or 1"]);

@@ -134,6 +134,19 @@ pub(crate) enum Mode {
     Pool,
 }
 
+/// Widths one after the other; of many, as an aggregate over rows has, how often each is repeated.
+fn named_widths(widths: &[u32]) -> String {
+    const MANY: usize = 256;
+    let one = |run: &[u32]| match run {
+        [width] => width.to_string(),
+        _ => format!("{} times {}", run.len(), run[0]),
+    };
+    match widths.len() {
+        ..=MANY => widths.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+        _ => widths.chunk_by(|a, b| a == b).map(one).collect::<Vec<_>>().join(","),
+    }
+}
+
 impl Job<'_> {
     /// What both parties must agree on before they start.
     ///
@@ -150,7 +163,6 @@ impl Job<'_> {
             Owner::Garbler => ("garbler", "evaluator"),
             Owner::Evaluator => ("evaluator", "garbler"),
         };
-        let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let source = self.function.source().map(|digest| hex(&digest[..16]));
         let agreement = Agreement::new("eval", ours, theirs);
         let (agreement, rows) = match self.function.aggregate() {
@@ -169,8 +181,8 @@ impl Job<'_> {
         agreement
             .with("protocol", self.protocol(mode).map_or("auto", |entry| entry.name))
             .with("function", self.function.name().unwrap_or(kind))
-            .with("input widths", widths(&circuit.shape().inputs))
-            .with("output widths", widths(&circuit.shape().outputs))
+            .with("input widths", named_widths(&circuit.shape().inputs))
+            .with("output widths", named_widths(&circuit.shape().outputs))
             // Behind the widths in the order of names, so that a difference of these is said first.
             .with("wiring", digest)
             .with("output-to", output_to_name(self.output_to))
