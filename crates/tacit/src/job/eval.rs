@@ -136,13 +136,13 @@ pub(crate) enum Mode {
 
 /// Widths one after the other; of many, as an aggregate over rows has, how often each is repeated.
 fn named_widths(widths: &[u32]) -> String {
-    const MANY: usize = 256;
+    const WRITTEN_OUT: usize = 256;
     let one = |run: &[u32]| match run {
         [width] => width.to_string(),
-        _ => format!("{} times {}", run.len(), run[0]),
+        _ => format!("{}x{}", run.len(), run[0]),
     };
     match widths.len() {
-        ..=MANY => widths.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+        ..=WRITTEN_OUT => widths.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
         _ => widths.chunk_by(|a, b| a == b).map(one).collect::<Vec<_>>().join(","),
     }
 }
