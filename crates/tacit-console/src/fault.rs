@@ -234,11 +234,11 @@ fn set_by(options: &[String], one: &Difference) -> Difference {
             Difference { setting: format!("--{option}"), ours, theirs }
         }
         _ => {
-            let by = if one.setting == "base-ot" && has(options, "post-quantum") {
-                " or --post-quantum"
-            } else {
-                ""
-            };
+            // The base OT that another option implies.
+            let resists = |name: &String| tacit::catalogue::require_post_quantum(name).is_ok();
+            let is_implied =
+                one.setting == "base-ot" && [&one.ours, &one.theirs].into_iter().flatten().any(resists);
+            let by = if is_implied && has(options, "post-quantum") { " or --post-quantum" } else { "" };
             Difference { setting: dashed(options, &one.setting) + by, ..one.clone() }
         }
     }
