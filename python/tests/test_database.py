@@ -140,7 +140,9 @@ def test_keys_of_every_type_are_the_text_that_csv_has(
 
 def test_floats_and_bytes_are_no_key(server: Database) -> None:
     for name in ("share", "raw"):
-        run("check", "--input", select(server), "--key", name).fails_with(3, "127.0.0.1", name, "cannot be a key")
+        run("check", "--input", select(server), "--key", name).fails_with(
+            3, "127.0.0.1", name, "cannot be a key"
+        )
 
 
 def test_faults_are_one_line_without_password_and_cells(server: Database, tmp_path: Path) -> None:
