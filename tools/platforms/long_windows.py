@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The command for Windows, built across by mingw and run under Wine by wine.py, with all tests of the command that can run
-there. Ends with `N passed, N failed`; what cannot be had here is said, and left out. An hour."""
+"""Cross-builds the command for Windows with mingw and runs it under Wine (wine.py), with every test of the command that can
+run there. Takes an hour. Prints what is missing on this machine, and ends with `N passed, N failed`."""
 
 import json
 import os

@@ -119,7 +119,7 @@ def windows():
             subprocess.run([server, "--wait"], timeout=60, **quiet)
 
 
-# What a new user types, and what is said then.
+# The first commands of a new user, with a pattern of their output.
 STEPS = [
     (["--version"], r"tacit \d+\.\d+"),
     (["--help"], r"Usage: tacit "),

@@ -12,7 +12,7 @@ use tacit::net::{self, Cancel, Difference};
 use tacit::pool::PoolError;
 use tacit::sealed::FileError;
 use tacit::two_pc::{self, StateError};
-use tacit::{Blame, Error, psi};
+use tacit::{Blame, Error, Security, psi};
 
 /// The most bytes a key that an output to a workbook takes.
 const WORKBOOK_CELL: u64 = 32_767;
@@ -206,9 +206,6 @@ const CAUSES: [(&[&str], &[&str]); 3] = [
     ),
 ];
 
-/// Protocols that `--security semi-honest` implies, which nobody need have typed.
-const IMPLIED: [&str; 2] = ["yao", "iknp"];
-
 /// Settings that no option of the same name sets.
 const NO_OPTIONS: [&str; 2] = ["function", "rows"];
 
@@ -321,8 +318,11 @@ impl Explained<'_> {
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
         let differs = |setting: &str| differences.iter().any(|one| one.setting == setting);
-        let is_implied =
-            |value: &Option<String>| value.as_deref().is_some_and(|name| IMPLIED.contains(&name));
+        let is_implied = |value: &Option<String>| {
+            value.as_deref().is_some_and(|name| {
+                tacit::catalogue::find(name).is_some_and(|entry| entry.security == Security::SemiHonest)
+            })
+        };
         let follows = |one: &&Difference| {
             if one.setting == "protocol"
                 && differs("security")

@@ -471,16 +471,20 @@ struct Number {
 }
 
 impl Number {
+    /// That too few keys count: for a column those alone that have a number.
+    fn withheld(job: &Job) -> Self {
+        let least = counted(job.min_matches, "matching key");
+        let with = job.reveal.column().map_or("", |_| " with a number");
+        Number {
+            fields: vec![("withheld", json!(true))],
+            text: format!("withheld: fewer than {least}{with}\n"),
+        }
+    }
+
     fn of(found: &Aggregate, job: &Job) -> Self {
         let digits = digits(&job.reveal);
         let (fields, text) = match found {
-            Aggregate::Withheld => {
-                let least = job.min_matches;
-                (
-                    vec![("withheld", json!(true))],
-                    format!("withheld: fewer than {least}\n", least = counted(least, "common key")),
-                )
-            }
+            Aggregate::Withheld => return Number::withheld(job),
             Aggregate::Count(count) => {
                 (vec![("count", json!(count))], format!("{count} in common\n", count = counted(count, "key")))
             }
@@ -503,13 +507,7 @@ impl Number {
     fn of_statistic(found: Found, job: &Job) -> Self {
         let name = job.reveal.name();
         let (fields, text) = match found {
-            Found::Withheld => {
-                let least = job.min_matches;
-                (
-                    vec![("withheld", json!(true))],
-                    format!("withheld: fewer than {least}\n", least = counted(least, "common key")),
-                )
-            }
+            Found::Withheld => return Number::withheld(job),
             Found::Nothing => (vec![(name, json!(null))], "no matching key has a number\n".to_owned()),
             Found::Number(number) => {
                 let digits = if matches!(job.reveal, Reveal::Of(Statistic::Over(_), _)) {

@@ -533,7 +533,7 @@ fn bounded(input: &Input) -> Result<()> {
         all += seen.bytes;
         if seen.bytes > most {
             let what = format!("a part of it decompresses to more than {} MiB", most >> 20);
-            return Err(damaged(path, &what));
+            return Err(Error::Damaged { path: path.to_owned(), format: "Excel", what });
         }
         if seen.has_cdata && kind == Part::Sheet {
             return Err(damaged(path, "a part of it has cells in CDATA"));
@@ -572,7 +572,6 @@ fn damaged(path: &Path, what: &str) -> Error {
     // A library's own words may quote what a cell holds.
     let what = match is_secret(what) {
         true => "it is protected by a password; save it without one",
-        false if what.starts_with("a part of it decompresses") => what,
         false => "save it again as .xlsx, or as .csv",
     };
     Error::Damaged { path: path.to_owned(), format: "Excel", what: what.to_owned() }

@@ -134,16 +134,13 @@ pub(crate) enum Mode {
     Pool,
 }
 
-/// Widths one after the other; of many, as an aggregate over rows has, how often each is repeated.
+/// Widths one after the other; of many, as an aggregate over rows has, their number and a hash.
 fn named_widths(widths: &[u32]) -> String {
     const WRITTEN_OUT: usize = 256;
-    let one = |run: &[u32]| match run {
-        [width] => width.to_string(),
-        _ => format!("{}x{}", run.len(), run[0]),
-    };
+    let all = widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match widths.len() {
-        ..=WRITTEN_OUT => widths.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
-        _ => widths.chunk_by(|a, b| a == b).map(one).collect::<Vec<_>>().join(","),
+        ..=WRITTEN_OUT => all,
+        many => format!("{many} of them ({})", hex(&blake3::hash(all.as_bytes()).as_bytes()[..8])),
     }
 }
 
@@ -639,7 +636,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
     use tacit_2pc::circuit::named::{self, Function};
-    use tacit_2pc::circuit::value;
+    use tacit_2pc::circuit::{Aggregate, value};
     use tacit_net::{Traffic, memory};
 
     fn prepared(name: &str) -> Prepared {
@@ -648,6 +645,22 @@ mod tests {
 
     fn job(function: &Prepared, role: Owner, output_to: OutputTo, security: Security) -> Job<'_> {
         Job { function, role, output_to, security, options: Options::default() }
+    }
+
+    /// A field of the handshake has less than 64 KiB, also for an aggregate, which has inputs for every row.
+    #[test]
+    fn what_is_agreed_on_stays_short_for_many_rows() {
+        let base = tacit_ot::base::default();
+        let terms = |name: &str, rows: usize| {
+            let whole = named::find(name).unwrap().over_rows(rows, Aggregate::Sum, false).unwrap();
+            let function = Prepared::from_function(&whole).unwrap();
+            let job = job(&function, Owner::Garbler, OutputTo::Both, Security::SemiHonest);
+            job.agreement(1, &*base).parameters().clone()
+        };
+        let all = terms("lt8", 20_000);
+        assert!(all.values().all(|value| value.len() < 1_000), "{all:?}");
+        assert_ne!(all["input widths"], terms("lt16", 20_000)["input widths"]);
+        assert_eq!(terms("lt8", 2)["input widths"], "8,8,8,8");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::plan::EvalRequest;
 use crate::{Error, Result};
 use tacit_2pc::{Prepared, batch};
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Channel, Party};
+use tacit_net::Channel;
 use tacit_ot::BaseOt;
 
 /// The triples that a run of rows side by side makes at a time, and those of the level that they are for.
@@ -58,16 +58,7 @@ impl Job<'_> {
     ) -> Result<Option<Rows>> {
         let triples = self.function.circuit().stats().and.saturating_mul(rows.len() as u64);
         let pick = transfers(triples, self.options.ot.map(|ot| ot.name))?;
-        let (senders, receivers) = match channel.party() {
-            Party::First => {
-                let senders = pick.senders(channel, base, prg, 1)?;
-                (senders, pick.receivers(channel, base, prg, 1)?)
-            }
-            Party::Second => {
-                let receivers = pick.receivers(channel, base, prg, 1)?;
-                (pick.senders(channel, base, prg, 1)?, receivers)
-            }
-        };
+        let (senders, receivers) = pick.both_ways(channel, base, prg, 1)?;
         let streams = senders.into_iter().next().zip(receivers.into_iter().next());
         let (mut sender, mut receiver) = streams.ok_or_else(|| Error::Other("no stream was made".into()))?;
         channel.flush()?;
