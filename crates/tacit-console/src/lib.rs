@@ -61,16 +61,9 @@ pub struct Context {
 }
 
 impl Context {
-    /// Prints one result: the object with `--json`, else the text, of which a quiet run has no lines that are notes.
+    /// Prints one result: the object with `--json`, else the text.
     pub fn result(&self, object: &serde_json::Value, text: &str) -> Result<()> {
-        let line = match (self.json, self.progress) {
-            (true, _) => object.to_string(),
-            (false, progress::Mode::Quiet) => {
-                let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: ")).collect();
-                lines.join("\n")
-            }
-            (false, _) => text.to_owned(),
-        };
+        let line = if self.json { object.to_string() } else { text.to_owned() };
         let (mut out, name): (Box<dyn Write>, _) = match self.stdout_taken {
             false => (Box::new(io::stdout().lock()), STDOUT),
             true => (Box::new(io::stderr().lock()), "standard error"),
@@ -78,9 +71,22 @@ impl Context {
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| stream_fault(name, &e))
     }
 
-    /// Tells the user something on standard error, unless the mode is silent or quiet.
+    /// Whether the user wants notes: not where the mode is silent or quiet.
+    pub fn has_notes(&self) -> bool {
+        !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet)
+    }
+
+    /// Tells the user something on standard error that can be missed: see [`has_notes`](Self::has_notes).
     pub fn note(&self, text: &str) {
-        if !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet) {
+        if self.has_notes() {
+            say(text);
+        }
+    }
+
+    /// Tells the user on standard error that a result is not what it seems, in a quiet run as well; with `--json` the
+    /// object says so.
+    pub fn warn(&self, text: &str) {
+        if !self.json {
             say(text);
         }
     }

@@ -22,8 +22,8 @@ mod stream;
 
 use crate::behind::{Behind, beside};
 use crate::columnar::Origin;
-use crate::encoding;
 pub use crate::encoding::Encoding;
+use crate::encoding::{self, BYTE_ORDER_MARK};
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::kept::{Kept, rows_of_batch};
@@ -40,7 +40,6 @@ use rows::{Marks, Rows, Written};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use stream::BYTE_ORDER_MARK;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -212,8 +211,7 @@ impl Source {
         }
         let first = input.start()?;
         options.encoding = encoding::of(&path, &first, options.encoding)?;
-        let is_decoded = options.encoding.is_some_and(|encoding| !encoding.is_utf8());
-        kind::refuse(&path, &first, input.packing(), is_decoded)?;
+        kind::refuse(&path, &first, input.packing(), options.encoding)?;
         let (mut text, start) = stream::open(&input, &options)?;
         let form = Form::of(text.ahead(), &start, options);
         drop(text);

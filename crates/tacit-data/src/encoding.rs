@@ -35,6 +35,9 @@ impl std::fmt::Debug for Encoding {
     }
 }
 
+/// The mark of UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
 /// The encodings' names in lower case, of those that a file is likely to have.
 const NAMES: &[&str] = &[
     "utf-8",
@@ -96,6 +99,20 @@ pub(crate) fn of(path: &Path, start: &[u8], named: Option<Encoding>) -> Result<O
         Some(_) => Ok(named),
         None => Ok(Some(Encoding(marked)).filter(|marked| !marked.is_utf8())),
     }
+}
+
+/// How text of this encoding begins, in UTF-8 and without byte order marks. What is torn or foreign at its end is
+/// replaced: this is to know a file by, and not its content.
+pub(crate) fn beginning(start: &[u8], encoding: Option<Encoding>) -> Vec<u8> {
+    let text = match encoding {
+        Some(encoding) => encoding.0.decode_with_bom_removal(start).0.into_owned().into_bytes(),
+        None => start.to_vec(),
+    };
+    let mut rest = &text[..];
+    while let Some(behind) = rest.strip_prefix(BYTE_ORDER_MARK) {
+        rest = behind;
+    }
+    rest.to_vec()
 }
 
 /// The encoding that bytes which are not UTF-8 seem to have.

@@ -6,7 +6,7 @@
 
 use crate::columnar::{EXTENSION, JSON};
 use crate::csv::Options;
-use crate::encoding::{self, Decoded, is_foreign};
+use crate::encoding::{self, BYTE_ORDER_MARK, Decoded, is_foreign};
 use crate::fault::{Error, Place, Result};
 use crate::input::Input;
 use crate::kept::{Kept, NUMERIC, rows_of_batch};
@@ -25,14 +25,12 @@ const BATCH_BYTES: usize = 8 << 20;
 /// Columns that a table may have.
 const MOST_COLUMNS: usize = 1 << 14;
 
-/// Whether what begins so is JSON lines: the first line is an object.
-pub(crate) fn is_lines(start: &[u8]) -> bool {
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+/// Whether what begins with this text is JSON lines: the first line is an object. `is_whole` if nothing follows it.
+pub(crate) fn is_lines(text: &[u8], is_whole: bool) -> bool {
+    let text = text.trim_ascii_start();
     match memchr::memchr(b'\n', text) {
         Some(end) => serde_json::from_slice::<Members<'_>>(&text[..end]).is_ok(),
-        None if start.len() < crate::input::KNOWN_BY as usize => {
-            serde_json::from_slice::<Members<'_>>(text).is_ok()
-        }
+        None if is_whole => serde_json::from_slice::<Members<'_>>(text).is_ok(),
         // A first line that is longer than what is looked at.
         None => text.starts_with(b"{\""),
     }
@@ -128,8 +126,8 @@ impl<'a> Lines<'a> {
                 let (path, place) = (self.input.path().to_owned(), Place::Line(self.line));
                 return Err(Error::LongRow { path, place, most: self.most });
             }
-            if self.line == 1 && self.text.starts_with(b"\xef\xbb\xbf") {
-                self.text.drain(..3);
+            while self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+                self.text.drain(..BYTE_ORDER_MARK.len());
             }
             if self.text.is_empty() {
                 return Ok(false);

@@ -1,5 +1,6 @@
 //! What a file is that is no table, by its first bytes: the error says what it is and what to do.
 
+use crate::encoding::{self, Encoding};
 use crate::fault::{Error, Result};
 use crate::input::Packing;
 use std::path::Path;
@@ -10,17 +11,19 @@ struct Unread {
     remedy: &'static str,
 }
 
-/// Refuses what is no table, by the `start` of what an input holds, unpacked.
-pub(crate) fn refuse(path: &Path, start: &[u8], packing: Packing, is_decoded: bool) -> Result<()> {
+/// Refuses what is no table, by the `start` of what an input holds, unpacked, and by the same as text: a byte order mark
+/// or another encoding does not make a table of a private key.
+pub(crate) fn refuse(path: &Path, start: &[u8], packing: Packing, encoding: Option<Encoding>) -> Result<()> {
+    let text = encoding::beginning(start, encoding);
     let unread = |Unread { kind, remedy }| Error::Kind { path: path.to_owned(), kind, remedy };
     if packing != Packing::Plain && Packing::of(start) != Packing::Plain {
         let kind = "a table that is compressed twice";
         return Err(unread(Unread { kind, remedy: "decompress it once" }));
     }
-    if let Some(found) = by_magic(start).or_else(|| by_words(start)) {
+    if let Some(found) = by_magic(start).or_else(|| by_magic(&text)).or_else(|| by_words(&text)) {
         return Err(unread(found));
     }
-    if is_decoded {
+    if encoding.is_some_and(|encoding| !encoding.is_utf8()) {
         return Ok(());
     }
     match wide(start) {
@@ -104,7 +107,7 @@ fn by_magic(start: &[u8]) -> Option<Unread> {
 
 /// What is text and no table.
 fn by_words(start: &[u8]) -> Option<Unread> {
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    let text = start.trim_ascii_start();
     let begins =
         |word: &str| text.get(..word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()));
     if ["<!doctype html", "<html", "<head", "<table", "<body"].into_iter().any(begins) {

@@ -2,10 +2,11 @@
 
 use crate::columnar::{self, Format};
 use crate::csv::{self, Options};
+use crate::encoding;
 use crate::excel;
 use crate::fault::{Error, Result};
 use crate::file_id::FileId;
-use crate::input::{Input, Packing};
+use crate::input::{Input, KNOWN_BY, Packing};
 use crate::json;
 use crate::place;
 use std::collections::BTreeMap;
@@ -91,8 +92,14 @@ fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> 
     }
     match Format::of(&start) {
         Some(format) => columns(input, format),
-        None if json::is_lines(&start) => Ok(Single::Json(input)),
-        None => Ok(Single::Csv(input)),
+        None => {
+            let encoding = encoding::of(path, &start, options.encoding)?;
+            let is_whole = start.len() < KNOWN_BY as usize;
+            match json::is_lines(&encoding::beginning(&start, encoding), is_whole) {
+                true => Ok(Single::Json(input)),
+                false => Ok(Single::Csv(input)),
+            }
+        }
     }
 }
 

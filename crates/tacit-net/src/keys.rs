@@ -9,7 +9,7 @@ use crate::{Error, Result};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -214,7 +214,7 @@ impl Identity {
 
     /// Reads a private key file; refused when others than its owner may read it.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = read(path, "make one with tacit keygen")?;
+        let (text, metadata) = read_open(path, "make one with tacit keygen")?;
         let mut words = text.split_whitespace();
         let seed = match words.next() {
             Some(PUBLIC_LABEL) => {
@@ -223,7 +223,7 @@ impl Identity {
             Some(PRIVATE_LABEL) => words.next().and_then(decode),
             _ => return Err(key_error(path, "not a Tacit private key; make one with tacit keygen")),
         };
-        only_for_its_owner(path, "private key")?;
+        only_for_its_owner(path, &metadata, "private key")?;
         let identity = seed.and_then(Identity::from_seed);
         identity.ok_or_else(|| key_error(path, "the private key is damaged; restore it or make a new one"))
     }
@@ -261,6 +261,20 @@ pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
 }
 
 pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
+    Ok(read_open(path, remedy)?.0)
+}
+
+/// The text of a file with a secret, called `what`, which others than its owner must not be able to read.
+///
+/// Errors: [`Error::Key`] with the path, and `remedy` where there is no such file.
+pub fn read_secret(path: &Path, what: &str, remedy: &str) -> Result<Zeroizing<String>> {
+    let (text, metadata) = read_open(path, remedy)?;
+    only_for_its_owner(path, &metadata, what)?;
+    Ok(text)
+}
+
+/// The text of a file, and what is known of that file, whatever has its name by now.
+fn read_open(path: &Path, remedy: &str) -> Result<(Zeroizing<String>, Metadata)> {
     let file = File::open(path);
     let file = file.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => key_error(path, format!("no such file; {remedy}")),
@@ -273,7 +287,8 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
         }
         kind => key_error(path, std::io::Error::from(kind)),
     })?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+    let metadata = file.metadata().map_err(|error| key_error(path, error))?;
+    if metadata.is_dir() {
         return Err(key_error(path, "is a directory; name a file in it"));
     }
     // Room for the whole from the start: a buffer that grows would leave copies behind.
@@ -284,7 +299,7 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
         return Err(key_error(path, "too long for a key file"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| key_error(path, "not a Tacit key: it is not text"))?;
-    Ok(Zeroizing::new(without_mark(text).to_owned()))
+    Ok((Zeroizing::new(without_mark(text).to_owned()), metadata))
 }
 
 /// Writes a new file of keys of this `mode`, whole or not at all, also if the power fails.
@@ -342,15 +357,14 @@ fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
     })
 }
 
-/// Refuses a file with a secret, called `what`, that others than its owner may read. Where files have no modes nothing
-/// is refused.
+/// Refuses a file with a secret, called `what`, that others than its owner may read, by what is known of the open file.
+/// Where files have no modes nothing is refused.
 ///
 /// Errors: [`Error::Key`] with the path.
-pub fn only_for_its_owner(path: &Path, what: &str) -> Result<()> {
+fn only_for_its_owner(path: &Path, metadata: &Metadata, what: &str) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let metadata = std::fs::metadata(path).map_err(|error| key_error(path, error))?;
         let mode = metadata.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             let reason = format!("others may read this {what} (mode {mode:o}); run chmod 600 on it");
@@ -358,7 +372,7 @@ pub fn only_for_its_owner(path: &Path, what: &str) -> Result<()> {
         }
     }
     #[cfg(not(unix))]
-    let _ = (path, what);
+    let _ = (path, metadata, what);
     Ok(())
 }
 

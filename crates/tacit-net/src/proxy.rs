@@ -45,8 +45,9 @@ impl Proxy {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         let is_here =
             host.parse::<IpAddr>().map_or(host == "localhost", |ip| ip.to_canonical().is_loopback());
-        let excepted = first(["NO_PROXY", "no_proxy"])
-            .is_some_and(|(_, list)| list.split([',', ' ']).any(|one| is_excepted(one, &host, port)));
+        let excepted = first(["NO_PROXY", "no_proxy"]).is_some_and(|(_, list)| {
+            list.split([',', ' ', '\t', '\r', '\n']).any(|one| is_excepted(one, &host, port))
+        });
         (!is_here && !excepted).then(|| Proxy { text: Zeroizing::new(text), by: Some(by) })
     }
 
@@ -118,6 +119,9 @@ fn is_excepted(entry: &str, host: &str, port: &str) -> bool {
     }
     if let Ok(range) = entry.parse::<IpNet>() {
         return host.parse::<IpAddr>().is_ok_and(|ip| range.contains(&ip.to_canonical()));
+    }
+    if let (Ok(one), Ok(other)) = (entry.parse::<IpAddr>(), host.parse::<IpAddr>()) {
+        return one.to_canonical() == other.to_canonical();
     }
     let entry = entry.to_ascii_lowercase();
     let is_address = entry.parse::<IpAddr>().is_ok();
@@ -351,6 +355,9 @@ mod tests {
             ("10.1.2.3:1", "3", true),
             ("10.1.2.3:1", "192.0.2.0/24,10.0.0.0/8", false),
             ("11.1.2.3:1", "10.0.0.0/8", true),
+            ("[2001:db8::5]:1", "2001:db8:0:0::5", false),
+            ("[::ffff:10.9.9.9]:1", "10.9.9.9", false),
+            ("10.9.9.9:1", "a.test,\t10.9.9.9\n", false),
             ("[2001:db8::1]:1", "2001:db8::/32", false),
             ("alice.test:1", "0.0.0.0/0", true),
             ("in.alice.test:1", "*.alice.test other.test", false),

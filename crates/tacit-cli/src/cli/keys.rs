@@ -137,8 +137,8 @@ pub(crate) fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
     }
 }
 
-/// The same for people, a line each; nothing where nothing but empty keys was refused.
-pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
+/// The same for people, a line each; nothing where nothing but empty keys was refused. Hints only if asked for.
+pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally, has_hints: bool) -> String {
     let mut text = String::new();
     if tally.unfit() > 0 {
         for ((part, reason), rows) in &tally.refused {
@@ -151,7 +151,7 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
             );
         }
     }
-    for hint in hints(spec, tally) {
+    for hint in if has_hints { hints(spec, tally) } else { Vec::new() } {
         text += &format!("note: {hint}\n");
     }
     for sample in &tally.samples {

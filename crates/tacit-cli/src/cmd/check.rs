@@ -248,7 +248,7 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         counted(keys.duplicate_rows(), "duplicate"),
         counted(keys.rows_without_key() - keys.tally().unfit(), "row"),
         keys.tally().unfit(),
-        keys::refused_text(spec, keys.tally()),
+        keys::refused_text(spec, keys.tally(), true),
     );
     if longest.bytes > 0 {
         text += &format!(

@@ -429,7 +429,7 @@ fn report(
         } else {
             String::new()
         };
-        context.note(&format!("note: {flag}{of}: the result there is wrong"));
+        context.warn(&format!("note: {flag}{of}: the result there is wrong"));
     }
     // Of a batch a list, else the one row.
     let shown = |format| match (written(format), args.given.batch) {

@@ -672,10 +672,12 @@ pub(super) fn report(
     }
     if let Some(warning) = job.reveal.warning() {
         object["warning"] = json!(warning);
-        text += &format!("note: {warning}\n");
+        if context.has_notes() {
+            text += &format!("note: {warning}\n");
+        }
     }
     text += &put.report(results, &mut object);
-    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
+    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally(), context.has_notes()));
     // A service's terms have said how many it has.
     let allowed = match more.iter().any(|(field, _)| *field == "terms_hash") {
         true => String::new(),

@@ -253,6 +253,34 @@ fn a_byte_order_mark_names_the_encoding_and_is_not_contradicted() {
     assert!(matches!(error, Error::Kind { kind: "text in UTF-32", .. }), "{error}");
 }
 
+/// Files that were joined have several marks, and none is a part of a cell; the first mark hides no private key either.
+#[test]
+fn marks_are_no_part_of_a_table_wherever_it_begins() {
+    let folder = Folder::new();
+    let headless = |skip_lines| Options { header: Header::None, skip_lines, ..Options::default() };
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let marked = "\u{feff}\u{feff}bob,1\nann,2\n";
+    for (content, options) in [
+        (marked.as_bytes().to_vec(), headless(0)),
+        (wide(marked), headless(0)),
+        (format!("sep=,\n{marked}").into_bytes(), headless(0)),
+        (format!("title\n{marked}").into_bytes(), headless(1)),
+    ] {
+        let (_, keys) = read(&folder.file(&content), "1", options).unwrap();
+        assert_eq!(keys.elements(), elements(&["bob", "ann"]), "{content:?}");
+    }
+    for secret in ["tacit-ed25519-private AAAA\n", "-----BEGIN PRIVATE KEY-----\nAAAA\n"] {
+        for content in [format!("\u{feff}{secret}").into_bytes(), wide(&format!("\u{feff}{secret}"))] {
+            let error = folder.error(&content, Options::default());
+            assert!(matches!(error, Error::Kind { .. }) && !error.to_string().contains("AAAA"), "{error}");
+        }
+    }
+    // JSON lines are known in any encoding.
+    let lines = wide("\u{feff}{\"k\":\"Zoë\",\"n\":1}\n{\"k\":\"Köln\",\"n\":2}\n");
+    let path = folder.file(lines);
+    assert_eq!(read(&path, "k", Options::default()).unwrap().1.elements(), elements(&["zoë", "köln"]));
+}
+
 /// What stands in front of a table is passed over, and lines count from the file's first.
 #[test]
 fn lines_in_front_of_the_table_are_skipped_and_a_line_names_the_separator() {

@@ -282,7 +282,7 @@ fn open(args: OpenArgs, context: &Context) -> Result<(Value, String)> {
     let form = loaded.form(format);
     for (flag, set) in form.flags(&outputs).filter(|(_, set)| *set > 0) {
         let of = counted(outputs.len(), "row");
-        context.note(&format!("note: {flag} in {set} of {of}: the result there is wrong"));
+        context.warn(&format!("note: {flag} in {set} of {of}: the result there is wrong"));
     }
     Ok(shown(&form, &function.function, &outputs))
 }

@@ -211,7 +211,10 @@ fn report(
     }
     super::columns(job, &mut object);
     text += &put.report(&args.results, &mut object);
-    text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
+    text += &job
+        .key
+        .as_ref()
+        .map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally, context.has_notes()));
     if result.repeated > 0 {
         text += &format!("the connection was lost; started over: {}\n", counted(result.repeated, "bucket"));
     }
