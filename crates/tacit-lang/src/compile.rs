@@ -132,11 +132,6 @@ impl Program {
 /// Time and memory are bounded whatever the program says: the source's bytes, gates, steps, bits of a value
 /// and depth are limited, and a program beyond a limit is an error.
 pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
-    compile_within(source, options, CHECKING)
-}
-
-/// Compiles a program whose types and patterns are checked in so much time.
-fn compile_within(source: &str, options: &Options, checking: Duration) -> Result<Program, Error> {
     if source.len() > MAX_SOURCE {
         return Err(Error::whole(format!("the program has more than {MAX_SOURCE} bytes")));
     }
@@ -157,6 +152,14 @@ fn compile_within(source: &str, options: &Options, checking: Duration) -> Result
         let _ = told.send(Some(compiled.unwrap_or_else(failed)));
     };
     thread.spawn(run).map_err(|e| Error::whole(format!("no thread to compile on: {e}")))?;
+    outcome(&heard, CHECKING)
+}
+
+/// What a thread tells: nothing once types and patterns are checked, for which it has so much time, and then what it
+/// compiled.
+type Told = Option<Result<Program, Error>>;
+
+fn outcome(heard: &mpsc::Receiver<Told>, checking: Duration) -> Result<Program, Error> {
     let ended = || Error::whole("the Garble compiler ended without a word");
     match heard.recv_timeout(checking) {
         Ok(Some(compiled)) => compiled,
@@ -330,9 +333,28 @@ mod tests {
 
     #[test]
     fn a_check_that_goes_on_is_given_up() {
-        let arms = (0..200).fold(String::new(), |arms, i| arms + &format!("({i}u8, {i}u8, {i}u8) => {i}u8,"));
-        let source = format!("pub fn main(x: u8, y: u8) -> u8 {{ match (x, y, x) {{ {arms} _ => 1u8 }} }}");
-        let error = compile_within(&source, &Options::default(), Duration::ZERO).unwrap_err();
+        let (told, heard) = mpsc::sync_channel(2);
+        let error = outcome(&heard, Duration::from_millis(20)).unwrap_err();
         assert!(error.to_string().contains("to check; a match with many patterns"), "{error}");
+        // What is checked in time has as long as it takes.
+        told.send(None).unwrap();
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(60));
+            told.send(Some(Err(Error::whole("compiled late".to_owned()))))
+        });
+        let error = outcome(&heard, Duration::from_millis(20)).unwrap_err();
+        assert!(error.to_string().contains("compiled late"), "{error}");
+        late.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_ends_without_a_word_is_an_error() {
+        for words in 0..2 {
+            let (told, heard) = mpsc::sync_channel(2);
+            (0..words).for_each(|_| told.send(None).unwrap());
+            drop(told);
+            let error = outcome(&heard, Duration::from_millis(20)).unwrap_err();
+            assert!(error.to_string().contains("ended without a word"), "{error}");
+        }
     }
 }

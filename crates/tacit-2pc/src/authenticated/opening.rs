@@ -2,8 +2,8 @@
 //!
 //! A party sends its shares; half of each MAC goes into a running hash, of which 32 bytes follow later. The
 //! peer knows of each MAC what it must be (key ⊕ share·Δ), so the hash tells it nothing, and a wrong share
-//! needs a MAC that differs by the peer's Δ. Nothing that depends on an input is sent before the hashes were
-//! compared.
+//! needs a MAC that differs by the peer's Δ. Nothing that depends on a stretch's gates is sent before the hashes
+//! were compared.
 
 use super::bits::{with_masks, zeros};
 use super::deviation::{deviate, passes};
@@ -166,6 +166,7 @@ pub(super) fn see(
     keys: &[Block],
     delta: Block,
 ) -> Result<BitVec> {
+    // proof: authenticated-run 2.9, 2.10
     let bits = receive_bits(channel, keys.len())?;
     let mut digest = [0u8; 32];
     channel.recv(&mut digest)?;

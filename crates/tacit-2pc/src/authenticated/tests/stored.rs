@@ -143,6 +143,8 @@ impl Script for WrongOpening {
 
 /// A failed check leaves nothing of a piece: its Δ, of which the cheater may have learnt a bit, serves no
 /// more, after a restart either.
+///
+/// proof: authenticated-run 2.2, 2.3
 #[test]
 fn a_failed_check_has_burnt_the_piece_on_the_disk() {
     for cheater in ROLES {
