@@ -58,7 +58,7 @@ fn constants() -> Result<Value> {
         "kappa": KAPPA,
         "rho": RHO,
         "kos": {"columns": kos::SEEDS + 1},
-        "softspoken": {"columns": kos::SEEDS, "depth": softspoken::DEPTH},
+        "softspoken": {"columns": kos::SEEDS, "depth": softspoken::Groups::default().bits()},
         "bit_triples": {"group": GROUP},
         "oos": {"length": code.length(), "dimension": code.dimension(), "distance": code.distance()},
         "paxos": {"length": shape.code_length(), "dimension": shape.code_dimension()},

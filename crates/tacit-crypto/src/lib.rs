@@ -42,6 +42,8 @@ pub mod hash;
 #[cfg(feature = "std")]
 mod indices;
 #[cfg(feature = "std")]
+mod leaves;
+#[cfg(feature = "std")]
 pub mod lpn;
 #[cfg(feature = "std")]
 pub mod prg;
@@ -64,6 +66,8 @@ pub use block::{Block, hex};
 pub use digests::Digests;
 #[cfg(feature = "std")]
 pub use indices::Indices;
+#[cfg(feature = "std")]
+pub use leaves::Leaves;
 #[cfg(feature = "std")]
 pub use prg::Prg;
 #[cfg(feature = "std")]

@@ -11,8 +11,11 @@ use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Party, SessionId};
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
-use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, OosReceiver, OosSender};
-use tacit_ot::{CotReceiver, CotSender, RotReceiver, RotSender, base};
+use tacit_ot::extension::softspoken::Groups;
+use tacit_ot::extension::{
+    IknpReceiver, IknpSender, KosReceiver, KosSender, OosReceiver, OosSender, SoftReceiver, SoftSender,
+};
+use tacit_ot::{CotReceiver, CotSender, RotReceiver, RotSender, Security, base};
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
@@ -97,10 +100,30 @@ fn main() -> Result<(), Fault> {
         |c, p| OosSender::<2, 6>::setup(c, &*base::default(), code.clone(), p).map(Box::new),
         |c, p| OosReceiver::<2, 6>::setup(c, &*base::default(), code.clone(), p).map(Box::new),
     )?;
+    let mut soft = Vec::new();
+    for groups in Groups::ALL {
+        soft.push(pairs(
+            &mut channels,
+            |c, p| SoftSender::setup(c, &*base::default(), p, Security::Malicious, groups),
+            |c, p| SoftReceiver::setup(c, &*base::default(), p, Security::Malicious, groups),
+        )?);
+    }
     let rows = n / 4;
-    let mut table: Vec<Times> = ["IKNP cot", "IKNP rot", "KOS cot", "KOS rot", "OOS [768,231]"]
-        .map(|name| Times { name: name.into(), bytes: 0.0, wall: vec![], cpu: [vec![], vec![]] })
-        .into();
+    let mut table: Vec<Times> = [
+        "IKNP cot",
+        "IKNP rot",
+        "KOS cot",
+        "KOS rot",
+        "OOS [768,231]",
+        "Soft 2 cot",
+        "Soft 2 rot",
+        "Soft 4 cot",
+        "Soft 4 rot",
+        "Soft 8 cot",
+        "Soft 8 rot",
+    ]
+    .map(|name| Times { name: name.into(), bytes: 0.0, wall: vec![], cpu: [vec![], vec![]] })
+    .into();
     let mut sent = vec![[Block::ONES; 2]; n];
     let mut got = vec![Block::ONES; n];
     let mut sender_rows = vec![[Block::ONES; 6]; rows];
@@ -117,6 +140,13 @@ fn main() -> Result<(), Fault> {
         time(&mut table[3], n, &mut channels, |c| kos_rot.0.extend(c, &mut sent), second)?;
         let second = |c: &mut Channel| oos_r.extend(c, &inputs, &mut receiver_rows);
         time(&mut table[4], rows, &mut channels, |c| oos_s.extend(c, &mut sender_rows), second)?;
+        for ((cot, rot), [times, rot_times]) in soft.iter_mut().zip(table[5..].as_chunks_mut::<2>().0) {
+            let ((sender, receiver), (rot_sender, rot_receiver)) = (cot, rot);
+            let cots = &mut sent.as_flattened_mut()[..n];
+            time(times, n, &mut channels, |c| sender.extend(c, cots), |c| receiver.extend(c, &mut got))?;
+            let second = |c: &mut Channel| rot_receiver.extend(c, &mut got).map(drop);
+            time(rot_times, n, &mut channels, |c| rot_sender.extend(c, &mut sent), second)?;
+        }
         if repeat == 0 {
             // The first round warms up.
             for times in &mut table {

@@ -81,7 +81,7 @@ unsafe fn drive<V: Vector, P: Pass>(round_keys: &[Block; 11], pass: &P, count: u
 
 /// Loads `N` vectors.
 #[inline(always)]
-unsafe fn load<V: Vector, const N: usize>(from: *const Block) -> [V; N] {
+pub(super) unsafe fn load<V: Vector, const N: usize>(from: *const Block) -> [V; N] {
     // SAFETY: passed on to the caller.
     unsafe {
         let mut x = [V::zero(); N];
@@ -93,7 +93,7 @@ unsafe fn load<V: Vector, const N: usize>(from: *const Block) -> [V; N] {
 }
 
 #[inline(always)]
-unsafe fn store<V: Vector, const N: usize>(x: [V; N], to: *mut Block) {
+pub(super) unsafe fn store<V: Vector, const N: usize>(x: [V; N], to: *mut Block) {
     // SAFETY: passed on to the caller.
     unsafe {
         for (i, x) in x.iter().enumerate() {
@@ -104,7 +104,7 @@ unsafe fn store<V: Vector, const N: usize>(x: [V; N], to: *mut Block) {
 
 /// `N` vectors that count up from `first` in their low halves.
 #[inline(always)]
-unsafe fn count<V: Vector, const N: usize>(first: Block) -> [V; N] {
+pub(super) unsafe fn count<V: Vector, const N: usize>(first: Block) -> [V; N] {
     // SAFETY: passed on to the caller.
     unsafe {
         let base = V::splat(first).add_lane_index();

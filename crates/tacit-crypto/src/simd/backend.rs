@@ -233,7 +233,7 @@ impl Backend {
     }
 
     /// Every kernel's name with the name of the implementation that this backend runs.
-    pub fn kernels(self) -> [(&'static str, &'static str); 16] {
+    pub fn kernels(self) -> [(&'static str, &'static str); 17] {
         use Level::*;
         // The implementations for AVX-512, AVX2 and AES-NI; a kernel without one runs the next.
         let vectors = |avx512, avx2, aesni| match self.level {
@@ -260,6 +260,7 @@ impl Backend {
             ("gf2x", wide("GFNI-512", "AVX2 shuffles", "SSSE3 shuffles", "portable")),
             ("ggm", if self.level == Avx512 { "VAES-512" } else { aes }),
             ("halfgates", aes),
+            ("leaves", aes),
             ("lpn", vectors("AVX-512", "portable", "portable")),
             ("lsbs", vectors("AVX-512", "AVX2", "portable")),
             ("ntt", vectors("AVX-512", "AVX2", "portable")),

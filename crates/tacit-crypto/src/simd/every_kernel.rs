@@ -23,7 +23,7 @@ fn round_keys(prg: &mut Prg) -> [Block; 11] {
 }
 
 /// Every kernel that [`Backend::kernels`] lists, in its order.
-const CASES: [(&str, Case); 16] = [
+const CASES: [(&str, Case); 17] = [
     ("accumulate", |backend, prg, n| {
         let keys = core::array::from_fn(|_| prg.u64() as u32);
         let mut images = vec![0; n];
@@ -94,6 +94,15 @@ const CASES: [(&str, Case); 16] = [
         let garbled = bytes(&labels);
         halfgates::evaluate(backend, gates, &starts, &mut labels, &tables);
         [garbled, bytes(&labels), bytes(tables.as_flattened())].concat()
+    }),
+    ("leaves", |backend, prg, n| {
+        let keys: Vec<_> = (0..15).map(|_| round_keys(prg)).collect();
+        let (mut total, mut columns, counter) = (blocks(prg, n), blocks(prg, 4 * n), prg.u64());
+        let (given, masks) = (blocks(prg, n), blocks(prg, 4));
+        let given = (n % 2 == 1).then_some((&given[..], &masks[..]));
+        let mut sums = leaves::Sums { total: &mut total, columns: &mut columns, given, stride: n };
+        leaves::add(backend, &keys, 4, 1, counter, &mut sums);
+        [bytes(&total), bytes(&columns)].concat()
     }),
     ("lpn", |backend, prg, n| {
         let (keys, secret) = (round_keys(prg), blocks(prg, 4 * 1000));

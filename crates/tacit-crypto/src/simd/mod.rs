@@ -53,6 +53,9 @@ mod halfgates_portable;
 mod halfgates_x86;
 pub(crate) mod hidden;
 #[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod leaves;
+#[cfg(feature = "std")]
 pub(crate) mod lpn;
 #[cfg(feature = "std")]
 #[doc(hidden)]

@@ -126,7 +126,7 @@ impl History {
     }
 
     /// That of a stream forked from this one.
-    fn fork(&mut self) -> Self {
+    pub(super) fn fork(&mut self) -> Self {
         let mut fork = self.clone();
         self.0.append_u64("stream", 0);
         fork.0.append_u64("stream", 1);

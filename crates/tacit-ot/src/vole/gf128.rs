@@ -22,6 +22,7 @@
 //! the result is none of the noise.
 
 use super::hashed::{self, Run};
+use crate::extension::softspoken::Groups;
 use crate::extension::{SoftReceiver, SoftSender};
 use crate::silent::code::ScaledAccumulate;
 use crate::silent::engine::sink::{Halves, Memory, Sink};
@@ -133,7 +134,7 @@ impl Gf128Sender {
         prg: &mut Prg,
         security: Security,
     ) -> Result<Self> {
-        let source = SoftSender::begin(channel, base, prg, security)?;
+        let source = SoftSender::begin(channel, base, prg, security, Groups::default())?;
         let context = context(channel, security);
         let (engine, source) = Engine::agree(channel, NAME, context, source, prg, true)?;
         Ok(Gf128Sender { engine, security, source, space: Space::default(), prg: prg.fork() })
@@ -186,7 +187,7 @@ impl Gf128Receiver {
         prg: &mut Prg,
         security: Security,
     ) -> Result<Self> {
-        let source = SoftReceiver::begin(channel, base, prg, security)?;
+        let source = SoftReceiver::begin(channel, base, prg, security, Groups::default())?;
         let context = context(channel, security);
         let (engine, source) = Engine::agree(channel, NAME, context, source, prg, false)?;
         Ok(Gf128Receiver { engine, security, source, space: Space::default(), prg: prg.fork() })

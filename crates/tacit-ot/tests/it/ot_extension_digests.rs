@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tacit_crypto::{BitVec, Block};
 use tacit_ot::convert::{CotToRot, Derandomised, RotToOt};
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
+use tacit_ot::extension::softspoken::Groups;
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, OosReceiver, OosSender};
 use tacit_ot::extension::{SoftReceiver, SoftSender};
 use tacit_ot::{
@@ -51,13 +52,19 @@ fn wire_and_outputs_are_as_recorded() {
         lines += &line(
             &format!("softspoken-cot {security:?} 9000"),
             |channel| {
-                let mut sender = SoftSender::begin(channel, &Dealer(1), &mut prg(2), security)?(channel)?;
+                let mut sender =
+                    SoftSender::begin(channel, &Dealer(1), &mut prg(2), security, Groups::default())?(
+                        channel,
+                    )?;
                 let mut out = vec![Block::ZERO; 9000];
                 sender.extend(channel, &mut out)?;
                 Ok(Block::as_bytes(&out).to_vec())
             },
             |channel| {
-                let mut receiver = SoftReceiver::begin(channel, &Dealer(1), &mut prg(3), security)?(channel)?;
+                let mut receiver =
+                    SoftReceiver::begin(channel, &Dealer(1), &mut prg(3), security, Groups::default())?(
+                        channel,
+                    )?;
                 let mut out = vec![Block::ZERO; 9000];
                 receiver.extend(channel, &mut out)?;
                 Ok(Block::as_bytes(&out).to_vec())

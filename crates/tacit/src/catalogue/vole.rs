@@ -6,7 +6,7 @@ use super::{Assumption, Entry, Runs, floor};
 use crate::Result;
 use crate::limits::Limit;
 use tacit_ot::Security;
-use tacit_ot::extension::softspoken;
+use tacit_ot::extension::softspoken::Groups;
 use tacit_ot::vole::gf128;
 use tacit_psi::okvs::Store;
 use tacit_psi::paxos::Learns;
@@ -77,9 +77,9 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     let elements = usize::try_from(count).unwrap_or(usize::MAX);
     let parameters = Parameters::new(elements, elements, security)?;
     let slots = parameters.shape().slots();
-    let base: u64 = gf128::base_cots(slots, security).map(|run| softspoken::bytes(run, security)).sum();
+    let base: u64 = gf128::base_cots(slots, security).map(|run| Groups::default().bytes(run, security)).sum();
     let store = gf128::bytes(slots, security) + 16 * slots + parameters.tags_bytes();
-    let bytes = SETUP_BYTES + (softspoken::TREES_BYTES + base) as f64 + store as f64;
+    let bytes = SETUP_BYTES + (Groups::default().trees_bytes() + base) as f64 + store as f64;
     let trips = 4.0 + 3.0 * slots.div_ceil(gf128::run_size(slots)) as f64;
     // A store of one slot an element takes some three products to solve for each two elements, and one to look
     // them up on either side.

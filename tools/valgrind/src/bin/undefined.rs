@@ -16,6 +16,7 @@ use tacit_crypto::hash::{self, Mitccrh};
 use tacit_crypto::{BitVec, Block, Prg, commit, gf128, transcript::Transcript};
 use tacit_net::{Channel, Identity, LinkModel};
 use tacit_ot::convert::{CotToRot, Derandomised, RotToOt};
+use tacit_ot::extension::softspoken::Groups;
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
 use tacit_ot::extension::{SoftReceiver, SoftSender};
 use tacit_ot::ole::{Bit, Gf128, OleReceiver, OleSender, Ring, Word};
@@ -415,8 +416,8 @@ const CASES: &[Case] = &[
         let security = Security::Malicious;
         correlated(
             300,
-            |channel, prg| SoftSender::begin(channel, &Dealt, prg, security)?(channel),
-            |channel, prg| SoftReceiver::begin(channel, &Dealt, prg, security)?(channel),
+            |channel, prg| SoftSender::begin(channel, &Dealt, prg, security, Groups::default())?(channel),
+            |channel, prg| SoftReceiver::begin(channel, &Dealt, prg, security, Groups::default())?(channel),
         );
     }),
     ("random and chosen OTs", transfers),

@@ -7,7 +7,8 @@ use crate::catalogue::{Assumption, SETUP_BYTES, SETUP_POINTS};
 use crate::plan::{Candidate, Link, Machine};
 use std::time::Duration;
 use tacit_crypto::field::{F61, F128};
-use tacit_ot::extension::{iknp, kos, softspoken};
+use tacit_ot::extension::softspoken::Groups;
+use tacit_ot::extension::{iknp, kos};
 use tacit_ot::silent::bcgikrs19::{Code, Config};
 use tacit_ot::vole::{gf128, prime, subfield as small};
 use tacit_ot::{BaseOt, Security};
@@ -112,7 +113,7 @@ impl Job {
     fn setup_bytes(&self) -> u64 {
         AGREED_BYTES
             + match self.kind {
-                Kind::Vole(Field::Gf128) => softspoken::TREES_BYTES,
+                Kind::Vole(Field::Gf128) => Groups::default().trees_bytes(),
                 // What its hash is drawn from.
                 Kind::OneOf(_) => 16,
                 Kind::Vole(_) => 0,
@@ -136,7 +137,7 @@ impl Job {
             _ if count == 0 => {}
             Kind::Vole(Field::Gf128) => {
                 for run in gf128::base_cots(count, security) {
-                    sum.bytes += softspoken::bytes(run, security);
+                    sum.bytes += Groups::default().bytes(run, security);
                     sum.sources += run as u64;
                     sum.runs += 1;
                 }
