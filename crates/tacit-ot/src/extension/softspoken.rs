@@ -129,6 +129,12 @@ impl Groups {
         (blocks * size_of::<Block>()) as u64
     }
 
+    /// Bytes of a stream's state: the leaves' round keys above all.
+    pub const fn held(self) -> u64 {
+        let keys = self.count() << self.bits();
+        ((keys * 11 + self.count() * TILE + (KAPPA + 1) * STRIDE) * size_of::<Block>()) as u64
+    }
+
     /// Bytes of the trees' corrections.
     pub const fn trees_bytes(self) -> u64 {
         (self.corrections() * size_of::<Block>()) as u64

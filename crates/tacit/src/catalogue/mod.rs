@@ -27,6 +27,7 @@ mod oprf;
 mod paxos;
 mod plain;
 mod silent;
+mod softspoken;
 mod sorted;
 mod vole;
 mod wmk17;
@@ -54,6 +55,7 @@ pub use oprf::OPRF;
 pub use paxos::PAXOS;
 pub use plain::{IKNP, KOS};
 pub use silent::SILENT;
+pub use softspoken::SOFTSPOKEN;
 pub use sorted::SORTED;
 pub(crate) use sorted::too_many;
 pub use vole::{CIRCUIT, VOLE};
@@ -180,6 +182,7 @@ pub static ENTRIES: &[&Entry] = &[
     &plain::IKNP,
     &plain::KOS,
     &plain::OOS,
+    &softspoken::SOFTSPOKEN,
     &ferret::FERRET,
     &ferret::FERRET_UNI,
     &silent::SILENT,
@@ -240,8 +243,19 @@ mod tests {
     #[test]
     fn what_falls_is_refused_with_the_reason() {
         for name in [
-            "roted", "iknp", "kos", "ferret", "silent", "paxos", "vole", "payload", "circuit", "sorted",
-            "yao", "batch",
+            "roted",
+            "iknp",
+            "kos",
+            "softspoken",
+            "ferret",
+            "silent",
+            "paxos",
+            "vole",
+            "payload",
+            "circuit",
+            "sorted",
+            "yao",
+            "batch",
         ] {
             require_post_quantum(name).unwrap();
         }
