@@ -44,7 +44,7 @@ pub(crate) struct TriplesArgs {
     /// Against which peer to protect; words and fields are semi-honest only, and bits have MACs against a malicious one
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// With --security semi-honest, the OT extension: auto, iknp, kos, ferret, ferret-uni or silent
+    /// With --security semi-honest, the OT extension: auto, iknp, kos, softspoken, ferret, ferret-uni or silent
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
     /// Triples in a run

@@ -17,7 +17,7 @@ use tacit_console::options::Security;
 /// OT extension: correlated, random or chosen OTs.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The protocol: auto, iknp, kos, ferret, ferret-uni or silent
+    /// The protocol: auto, iknp, kos, softspoken, ferret, ferret-uni or silent
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
     /// Against which peer to protect; without it, what the protocol gives
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// or paper-setup; without it, what suits count and link. The papers' sets protect nobody
     #[arg(long, value_name = "SET")]
     set: Option<String>,
-    /// The code of silent: linear (default) or quasi-cyclic
+    /// The code: of silent linear (default) or quasi-cyclic, of softspoken groups-2, groups-4 or groups-8
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
     /// The base OT

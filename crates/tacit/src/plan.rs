@@ -394,7 +394,7 @@ mod tests {
         for security in [Security::SemiHonest, Security::Malicious] {
             let plain = if security == Security::Malicious { "kos" } else { "iknp" };
             assert_eq!(pick(security, 1000, link(1e4, 0)), plain);
-            assert_eq!(pick(security, 1 << 20, link(2e4, 0)), plain);
+            assert_eq!(pick(security, 1 << 20, link(2e4, 0)), "softspoken");
             assert_eq!(pick(security, 1 << 23, link(500.0, 1)), "ferret");
             assert_ne!(pick(security, 1 << 23, link(10.0, 80)), plain);
         }
@@ -405,7 +405,7 @@ mod tests {
         let wanted = request(Security::Malicious, Kind::Cot, 1 << 23);
         let slow = Machine { aes: 11.0, multiply_add: 1.5, gather: 60.0, point: 200_000.0, ..REFERENCE };
         let pick = |machine: &Machine| ot(&wanted, &link(3000.0, 1), machine).unwrap()[0].protocol;
-        assert_eq!((pick(&REFERENCE), pick(&slow)), ("ferret", "kos"));
+        assert_eq!((pick(&REFERENCE), pick(&slow)), ("ferret", "softspoken"));
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
         let anywhere = |security, count| {
             on_any_link(&request(security, Kind::Cot, count)).unwrap().map(|p| p.protocol.name)
         };
-        assert_eq!(anywhere(Security::Malicious, 128), Some("kos"));
+        assert_eq!(anywhere(Security::Malicious, 128), Some("softspoken"));
         assert_eq!(anywhere(Security::SemiHonest, 128), Some("iknp"));
         assert_eq!(anywhere(Security::Malicious, 10_000_000), None);
     }

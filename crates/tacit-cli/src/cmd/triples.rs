@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// What kind of peer to protect against; words and fields are semi-honest only. Must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// With --security semi-honest, the OT extension: auto (default), iknp, kos, ferret, ferret-uni or silent. Must
+    /// With --security semi-honest, the OT extension: auto (default), iknp, kos, softspoken, ferret, ferret-uni or silent. Must
     /// match on both sides
     #[arg(long, value_name = "P", default_value = "auto", hide_default_value = true)]
     protocol: String,

@@ -49,9 +49,9 @@ fn open(choice: &Choice<'_>) -> Vec<Groups> {
 /// hashing what was sent.
 const fn cot_ns(groups: Groups) -> f64 {
     match groups {
-        Groups::Two => 7.5,
-        Groups::Four => 7.5,
-        Groups::Eight => 30.0,
+        Groups::Two => 9.3,
+        Groups::Four => 9.0,
+        Groups::Eight => 31.5,
     }
 }
 
