@@ -4,8 +4,72 @@
 //! Everything here moves *tiles*: a few thousand rows of every column, small enough to stay in the
 //! second-level cache from the PRG through the XOR and the wire to the transpose.
 
-use tacit_crypto::{Block, Prg};
+use super::iknp::{COLUMNS, TILE};
+use crate::Result;
+use tacit_crypto::{Block, KAPPA, Prg};
+use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
+
+/// The sender's columns before any check, made tile by tile: q_i = t_i ⊕ Δ_i·r (KOS15, figure 3, COTe).
+pub trait SendingColumns: Send {
+    /// The protocol's name without a check.
+    const PLAIN: &'static str;
+    /// And with one.
+    const CHECKED: &'static str;
+
+    /// The correlation Δ; its lowest bit is 1.
+    fn delta(&self) -> Block;
+
+    /// Independent columns with the same Δ; the receiver forks in step.
+    fn fork(&mut self) -> Self;
+
+    /// Receives once what the columns need beside their seeds; returns that, or nothing where nothing is needed.
+    fn begin(&mut self, _channel: &mut Channel) -> Result<Vec<Block>> {
+        Ok(Vec::new())
+    }
+
+    /// Receives U for `len` blocks of rows and makes Q's columns.
+    fn tile(&mut self, channel: &mut Channel, len: usize) -> Result<()>;
+
+    /// U of the last tile, of `len` blocks.
+    fn received(&self, len: usize) -> &[Block];
+
+    /// The last tile's columns, each [`STRIDE`] blocks after the one before.
+    fn columns(&self) -> &[Block];
+}
+
+/// The receiver's counterpart of [`SendingColumns`].
+pub trait ReceivingColumns: Send {
+    /// The protocol's name without a check.
+    const PLAIN: &'static str;
+    /// And with one.
+    const CHECKED: &'static str;
+
+    /// Independent columns; the sender forks in step.
+    fn fork(&mut self) -> Self;
+
+    /// Sends once what the columns need beside their seeds; returns that, or nothing where nothing is needed.
+    fn begin(&mut self, _channel: &mut Channel) -> Result<Vec<Block>> {
+        Ok(Vec::new())
+    }
+
+    /// Makes T's columns 1 to 127 for `len` blocks of rows at `t[i * stride + at..]` and sends U. The choices
+    /// stand already in column 0.
+    fn tile(
+        &mut self,
+        channel: &mut Channel,
+        t: &mut [Block],
+        stride: usize,
+        at: usize,
+        len: usize,
+    ) -> Result<()>;
+
+    /// U of the last tile, of `len` blocks.
+    fn sent(&self, len: usize) -> &[Block];
+}
+
+/// From one column of a tile to the next.
+pub(super) const STRIDE: usize = stride_for(TILE);
 
 /// Scratch that is wiped when dropped.
 pub(super) type Scratch = Zeroizing<Vec<Block>>;
@@ -100,6 +164,100 @@ impl SenderColumns {
             masked_into(q, u, *mask);
             stream.xor_blocks(q);
         }
+    }
+}
+
+/// The sender's columns with their tile buffers.
+pub struct CoteSender {
+    delta: Zeroizing<Block>,
+    columns: SenderColumns,
+    u: Scratch,
+    q: Scratch,
+}
+
+impl CoteSender {
+    pub(super) fn new(delta: Block, seeds: &[Block]) -> Self {
+        Self::with(delta, SenderColumns::new(seeds, (1..KAPPA).map(|i| delta.bit(i))))
+    }
+
+    fn with(delta: Block, columns: SenderColumns) -> Self {
+        CoteSender {
+            delta: Zeroizing::new(delta),
+            columns,
+            u: scratch(COLUMNS * TILE),
+            q: scratch(KAPPA * STRIDE),
+        }
+    }
+}
+
+impl SendingColumns for CoteSender {
+    const PLAIN: &'static str = "iknp";
+    const CHECKED: &'static str = "kos";
+
+    fn delta(&self) -> Block {
+        *self.delta
+    }
+
+    fn fork(&mut self) -> Self {
+        Self::with(*self.delta, self.columns.fork())
+    }
+
+    fn tile(&mut self, channel: &mut Channel, len: usize) -> Result<()> {
+        let u = &mut self.u[..COLUMNS * len];
+        channel.recv_blocks(u)?;
+        // Column 0 of Q stays zero.
+        self.columns.fill(len, u, &mut self.q[STRIDE..], STRIDE);
+        Ok(())
+    }
+
+    fn received(&self, len: usize) -> &[Block] {
+        &self.u[..COLUMNS * len]
+    }
+
+    fn columns(&self) -> &[Block] {
+        &self.q
+    }
+}
+
+/// The receiver's columns with the buffer of one tile's U.
+pub struct CoteReceiver {
+    columns: ReceiverColumns,
+    u: Scratch,
+}
+
+impl CoteReceiver {
+    pub(super) fn new(seeds: &[[Block; 2]]) -> Self {
+        CoteReceiver { columns: ReceiverColumns::new(seeds), u: scratch(COLUMNS * TILE) }
+    }
+}
+
+impl ReceivingColumns for CoteReceiver {
+    const PLAIN: &'static str = "iknp";
+    const CHECKED: &'static str = "kos";
+
+    fn fork(&mut self) -> Self {
+        CoteReceiver { columns: self.columns.fork(), u: scratch(COLUMNS * TILE) }
+    }
+
+    fn tile(
+        &mut self,
+        channel: &mut Channel,
+        t: &mut [Block],
+        stride: usize,
+        at: usize,
+        len: usize,
+    ) -> Result<()> {
+        let (zero, rest) = t.split_at_mut(stride);
+        let u = &mut self.u[..COLUMNS * len];
+        for u in u.chunks_exact_mut(len) {
+            u.copy_from_slice(&zero[at..at + len]);
+        }
+        self.columns.fill(len, &mut rest[at..], stride, u);
+        Ok(channel.send_blocks(u)?)
+    }
+
+    fn sent(&self, len: usize) -> &[Block] {
+        &self.u[..COLUMNS * len]
     }
 }
 

@@ -12,13 +12,15 @@
 //!   nothing is given away by fixing it.
 
 use super::Setup;
-use super::columns::{Direct, Each, ReceiverColumns, Rows, Scratch, SenderColumns, scratch, stride_for};
+use super::columns::{
+    CoteReceiver, CoteSender, Direct, Each, ReceivingColumns, Rows, STRIDE, Scratch, SendingColumns, scratch,
+};
 use crate::spent::Spent;
 use crate::{
     BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Rest, Result, RotReceiver,
     RotSender,
 };
-use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transpose::columns_to_rows};
+use tacit_crypto::{BitVec, Block, KAPPA, Prg, transpose::columns_to_rows};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -26,7 +28,6 @@ use zeroize::{Zeroize, Zeroizing};
 pub(super) const TILE: usize = 64;
 /// Columns that need seeds and travel: all but column 0.
 pub(super) const COLUMNS: usize = KAPPA - 1;
-const STRIDE: usize = stride_for(TILE);
 
 /// Pairs of seeds that are wiped when dropped.
 pub(super) type Pairs = Zeroizing<Vec<[Block; 2]>>;
@@ -84,102 +85,6 @@ pub(super) fn delta_from(choices: &BitVec) -> Block {
     Block::new(choices.blocks()[0].to_u128() << 1 | 1)
 }
 
-/// The sender's columns with their tile buffers.
-pub(super) struct CoteSender {
-    delta: Zeroizing<Block>,
-    columns: SenderColumns,
-    u: Scratch,
-    q: Scratch,
-}
-
-impl CoteSender {
-    pub(super) fn new(delta: Block, seeds: &[Block]) -> Self {
-        Self::with(delta, SenderColumns::new(seeds, (1..KAPPA).map(|i| delta.bit(i))))
-    }
-
-    fn with(delta: Block, columns: SenderColumns) -> Self {
-        CoteSender {
-            delta: Zeroizing::new(delta),
-            columns,
-            u: scratch(COLUMNS * TILE),
-            q: scratch(KAPPA * STRIDE),
-        }
-    }
-
-    pub(super) fn fork(&mut self) -> Self {
-        Self::with(*self.delta, self.columns.fork())
-    }
-
-    pub(super) fn delta(&self) -> Block {
-        *self.delta
-    }
-
-    /// Receives U for `len` blocks of rows and makes Q's columns.
-    pub(super) fn tile(&mut self, channel: &mut Channel, len: usize) -> Result<()> {
-        let u = &mut self.u[..COLUMNS * len];
-        channel.recv_blocks(u)?;
-        // Column 0 of Q stays zero.
-        self.columns.fill(len, u, &mut self.q[STRIDE..], STRIDE);
-        Ok(())
-    }
-
-    /// U of the last tile, of `len` blocks.
-    pub(super) fn received(&self, len: usize) -> &[Block] {
-        &self.u[..COLUMNS * len]
-    }
-
-    /// Adds the weighted sums of the last tile's columns.
-    pub(super) fn sum(&self, weights: &[Block], sums: &mut ColumnSums) {
-        sums.add(&self.q, STRIDE, weights);
-    }
-
-    /// The first `out.len()` rows of the last tile.
-    pub(super) fn rows(&self, out: &mut [Block]) {
-        columns_to_rows(&self.q, STRIDE, out);
-    }
-}
-
-/// The receiver's columns with the buffer of one tile's U.
-pub(super) struct CoteReceiver {
-    columns: ReceiverColumns,
-    u: Scratch,
-}
-
-impl CoteReceiver {
-    pub(super) fn new(seeds: &[[Block; 2]]) -> Self {
-        CoteReceiver { columns: ReceiverColumns::new(seeds), u: scratch(COLUMNS * TILE) }
-    }
-
-    pub(super) fn fork(&mut self) -> Self {
-        CoteReceiver { columns: self.columns.fork(), u: scratch(COLUMNS * TILE) }
-    }
-
-    /// Makes T's columns 1 to 127 for `len` blocks of rows at `t[i * stride + at..]` and sends U. The choices
-    /// stand already in column 0.
-    pub(super) fn tile(
-        &mut self,
-        channel: &mut Channel,
-        t: &mut [Block],
-        stride: usize,
-        at: usize,
-        len: usize,
-    ) -> Result<()> {
-        let (zero, rest) = t.split_at_mut(stride);
-        let u = &mut self.u[..COLUMNS * len];
-        for u in u.chunks_exact_mut(len) {
-            u.copy_from_slice(&zero[at..at + len]);
-        }
-        self.columns.fill(len, &mut rest[at..], stride, u);
-        channel.send_blocks(u)?;
-        Ok(())
-    }
-
-    /// U of the last tile, of `len` blocks.
-    pub(super) fn sent(&self, len: usize) -> &[Block] {
-        &self.u[..COLUMNS * len]
-    }
-}
-
 /// The receiver's choice bits: given, or drawn as they are needed.
 pub(super) enum Choices<'a> {
     /// The caller's.
@@ -198,9 +103,9 @@ impl Choices<'_> {
     }
 }
 
-/// The sender of IKNP.
-pub struct IknpSender {
-    cote: CoteSender,
+/// The sender of IKNP, or of what makes its columns in another way.
+pub struct IknpSender<C = CoteSender> {
+    cote: C,
     spent: Spent,
 }
 
@@ -214,15 +119,25 @@ impl IknpSender {
     pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
         let (delta, rest) = sender_seeds(channel, base, prg)?;
         let delta = Zeroizing::new(delta);
-        Ok(Box::new(move |channel| {
-            Ok(IknpSender { cote: CoteSender::new(*delta, &rest(channel)?), spent: Spent::default() })
-        }))
+        Ok(Box::new(move |channel| Ok(Self::with(CoteSender::new(*delta, &rest(channel)?)))))
     }
 
     /// Sets up from random OT; its random choices become Δ.
     pub fn from_rot(channel: &mut Channel, rot: &mut dyn RotReceiver) -> Result<Self> {
         let (delta, seeds) = sender_seeds_from_rot(channel, rot)?;
-        Ok(IknpSender { cote: CoteSender::new(delta, &seeds), spent: Spent::default() })
+        Ok(Self::with(CoteSender::new(delta, &seeds)))
+    }
+}
+
+impl<C: SendingColumns> IknpSender<C> {
+    pub(super) fn with(cote: C) -> Self {
+        IknpSender { cote, spent: Spent::default() }
+    }
+
+    /// Takes what the columns need beside their seeds before the first request, so that [`fork`](Self::fork) may
+    /// follow.
+    pub(super) fn open(&mut self, channel: &mut Channel) -> Result<()> {
+        self.cote.begin(channel).map(drop)
     }
 
     /// The correlation Δ; its lowest bit is 1.
@@ -236,23 +151,24 @@ impl IknpSender {
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
-        self.spent.check("iknp")?;
+        self.spent.check(C::PLAIN)?;
         let result = self.run_tiles(channel, n, rows);
-        self.spent.record("iknp", result)
+        self.spent.record(C::PLAIN, result)
     }
 
     fn run_tiles(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
+        self.cote.begin(channel)?;
         for start in (0..n).step_by(TILE * 128) {
             let here = (n - start).min(TILE * 128);
             self.cote.tile(channel, here.div_ceil(128))?;
-            self.cote.rows(rows.place(start, here));
+            columns_to_rows(self.cote.columns(), STRIDE, rows.place(start, here));
             rows.done(start, here);
         }
         Ok(())
     }
 }
 
-impl CotSender for IknpSender {
+impl<C: SendingColumns> CotSender for IknpSender<C> {
     fn delta(&self) -> Block {
         self.cote.delta()
     }
@@ -266,7 +182,7 @@ impl CotSender for IknpSender {
     }
 }
 
-impl ChosenCotSender for IknpSender {
+impl<C: SendingColumns> ChosenCotSender for IknpSender<C> {
     fn delta(&self) -> Block {
         self.cote.delta()
     }
@@ -276,9 +192,9 @@ impl ChosenCotSender for IknpSender {
     }
 }
 
-/// The receiver of IKNP.
-pub struct IknpReceiver {
-    cote: CoteReceiver,
+/// The receiver of IKNP, or of what makes its columns in another way.
+pub struct IknpReceiver<C = CoteReceiver> {
+    cote: C,
     t: Scratch,
     prg: Prg,
     spent: Spent,
@@ -301,9 +217,17 @@ impl IknpReceiver {
         let seeds = receiver_seeds_from_rot(channel, rot)?;
         Ok(Self::with(CoteReceiver::new(&seeds), prg.fork()))
     }
+}
 
-    fn with(cote: CoteReceiver, prg: Prg) -> Self {
+impl<C: ReceivingColumns> IknpReceiver<C> {
+    pub(super) fn with(cote: C, prg: Prg) -> Self {
         IknpReceiver { cote, t: scratch((KAPPA + 1) * STRIDE), prg, spent: Spent::default() }
+    }
+
+    /// Sends what the columns need beside their seeds before the first request; see [`IknpSender::open`].
+    pub(super) fn open(&mut self, channel: &mut Channel) -> Result<()> {
+        self.cote.begin(channel)?;
+        Ok(channel.flush()?)
     }
 
     /// An independent stream, for another channel; the sender forks in step.
@@ -320,9 +244,9 @@ impl IknpReceiver {
         n: usize,
         rows: &mut dyn Rows,
     ) -> Result<()> {
-        self.spent.check("iknp")?;
+        self.spent.check(C::PLAIN)?;
         let result = self.run_tiles(channel, choices, n, rows);
-        self.spent.record("iknp", result)
+        self.spent.record(C::PLAIN, result)
     }
 
     fn run_tiles(
@@ -332,6 +256,7 @@ impl IknpReceiver {
         n: usize,
         rows: &mut dyn Rows,
     ) -> Result<()> {
+        self.cote.begin(channel)?;
         for start in (0..n).step_by(TILE * 128) {
             let here = (n - start).min(TILE * 128);
             let len = here.div_ceil(128);
@@ -345,7 +270,7 @@ impl IknpReceiver {
     }
 }
 
-impl CotReceiver for IknpReceiver {
+impl<C: ReceivingColumns> CotReceiver for IknpReceiver<C> {
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
         self.run(channel, &Choices::Random, out.len(), &mut Direct(out)).inspect_err(|_| out.zeroize())
     }
@@ -355,10 +280,10 @@ impl CotReceiver for IknpReceiver {
     }
 }
 
-impl ChosenCotReceiver for IknpReceiver {
+impl<C: ReceivingColumns> ChosenCotReceiver for IknpReceiver<C> {
     fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
         if choices.len() != out.len() {
-            return Err(Error::Usage { protocol: "iknp", what: "one choice bit an OT" });
+            return Err(Error::Usage { protocol: C::PLAIN, what: "one choice bit an OT" });
         }
         self.run(channel, &Choices::Chosen(choices), out.len(), &mut Direct(out))
             .inspect_err(|_| out.zeroize())

@@ -35,10 +35,13 @@
 //!   choices are then what most of those 127 columns encode. Δ has 127 uniform bits; each wrong column still
 //!   costs R a guess of its Δ_i.
 
-use super::columns::{Direct, Each, Rows, Scratch, scratch, stride_for};
+use super::columns::{
+    CoteReceiver, CoteSender, Direct, Each, ReceivingColumns, Rows, STRIDE, Scratch, SendingColumns, scratch,
+    stride_for,
+};
 use super::iknp::{
-    COLUMNS, Choices, CoteReceiver, CoteSender, TILE, delta_from, receiver_seeds, receiver_seeds_from_rot,
-    sender_seeds, sender_seeds_from_rot,
+    COLUMNS, Choices, TILE, delta_from, receiver_seeds, receiver_seeds_from_rot, sender_seeds,
+    sender_seeds_from_rot,
 };
 use crate::spent::Spent;
 use crate::{
@@ -68,15 +71,25 @@ fn batch_count(n: usize) -> usize {
 
 /// Bytes of both directions for `n` correlations asked for at once, the setup left out.
 pub fn bytes(n: usize) -> u64 {
+    bytes_of(n, COLUMNS)
+}
+
+/// The same where `travel` columns travel.
+pub(super) fn bytes_of(n: usize, travel: usize) -> u64 {
     let batches = batch_count(n);
-    let columns = (n.div_ceil(128) + batches) * COLUMNS;
+    let columns = (n.div_ceil(128) + batches) * travel;
     // χ, and x with the hashes of the columns.
     ((columns + batches * (1 + KAPPA)) * size_of::<Block>()) as u64
 }
 
 /// As [`bytes`], with χ from a hash: all of them the receiver's.
 pub fn bytes_by_hash(n: usize) -> u64 {
-    let of = |(_, data)| (data + 1) * COLUMNS + KAPPA;
+    bytes_by_hash_of(n, COLUMNS)
+}
+
+/// The same where `travel` columns travel.
+pub(super) fn bytes_by_hash_of(n: usize, travel: usize) -> u64 {
+    let of = |(_, data)| (data + 1) * travel + KAPPA;
     (History::batches(n).map(of).sum::<usize>() * size_of::<Block>()) as u64
 }
 
@@ -113,6 +126,16 @@ impl History {
         History(transcript)
     }
 
+    /// Of what is checked, and of nothing else.
+    pub(super) fn of_checked(
+        domain: &'static str,
+        channel: &mut Channel,
+        security: Security,
+        sender: bool,
+    ) -> Option<Self> {
+        (security == Security::Malicious).then(|| Self::of(domain, channel, sender))
+    }
+
     /// Takes in what determined the seeds.
     pub(super) fn bind(mut self, seeds: &Binding) -> Self {
         // proof: kos 5.2
@@ -126,16 +149,18 @@ impl History {
     }
 
     /// That of a stream forked from this one.
-    pub(super) fn fork(&mut self) -> Self {
+    fn fork(&mut self) -> Self {
         let mut fork = self.clone();
         self.0.append_u64("stream", 0);
         fork.0.append_u64("stream", 1);
         fork
     }
 
-    /// Takes in what corrects the trees of seeds.
+    /// Takes in what corrects the trees of seeds, where there are any and it has not been.
     pub(super) fn corrected(&mut self, corrections: &[Block]) {
-        self.0.append_blocks("corrections", corrections);
+        if !corrections.is_empty() {
+            self.0.append_blocks("corrections", corrections);
+        }
     }
 
     /// χ once U is fixed.
@@ -177,10 +202,11 @@ pub(super) fn weights(challenge: Block, data: usize, out: &mut Vec<Block>) {
     out[data] = Block::ONE;
 }
 
-/// The sender of KOS.
-pub struct KosSender {
-    cote: CoteSender,
-    prg: Prg,
+/// The sender of KOS, or of its check over columns that are made in another way.
+pub struct KosSender<C = CoteSender> {
+    cote: C,
+    /// Coins for χ; not needed where χ is a hash.
+    coins: Option<Prg>,
     spent: Spent,
     weights: Vec<Block>,
     /// The columns' hashes of the batches that wait for an answer.
@@ -189,7 +215,7 @@ pub struct KosSender {
     history: Option<History>,
 }
 
-impl Drop for KosSender {
+impl<C> Drop for KosSender<C> {
     fn drop(&mut self) {
         self.hashes.zeroize();
     }
@@ -203,14 +229,7 @@ impl KosSender {
 
     /// Begins [`setup`](Self::setup), which the receiver begins likewise; see [`BaseOt::begin_receive`].
     pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
-        require_malicious(base, "kos")?;
-        let mut passed = Recording::new(channel);
-        let (delta, rest) = channel.record(&mut passed, |channel| sender_seeds(channel, base, prg))?;
-        let (delta, prg, name) = (Zeroizing::new(delta), prg.fork(), base.name());
-        Ok(Box::new(move |channel| {
-            let cote = CoteSender::new(*delta, &channel.record(&mut passed, rest)?);
-            Ok(Self::with(cote, prg, Spent::default(), binding("base", &[name.as_bytes(), &passed.digest()])))
-        }))
+        Self::begin_with(channel, base, prg, None, CoteSender::new)
     }
 
     /// Sets up from malicious random OT; its random choices become Δ. `before` hashes what passed when `rot`
@@ -224,7 +243,7 @@ impl KosSender {
         let mut passed = Recording::new(channel);
         let (delta, seeds) = channel.record(&mut passed, |channel| sender_seeds_from_rot(channel, rot))?;
         let binding = binding("random", &[before, &passed.digest()]);
-        Ok(Self::with(CoteSender::new(delta, &seeds), prg.fork(), Spent::default(), binding))
+        Ok(Self::with(CoteSender::new(delta, &seeds), Some(prg.fork()), binding))
     }
 
     /// Sets up from malicious random OTs made before, [`SEEDS`] of them, with random choices.
@@ -236,12 +255,7 @@ impl KosSender {
     pub fn from_seeds(choices: &BitVec, seeds: &[Block], made: &Binding, prg: &mut Prg) -> Result<Self> {
         require_seeds(seeds.len().min(choices.len()))?;
         let cote = CoteSender::new(delta_from(choices), seeds);
-        Ok(Self::with(cote, prg.fork(), Spent::default(), binding("given", &[made])))
-    }
-
-    fn with(cote: CoteSender, prg: Prg, spent: Spent, binding: Binding) -> Self {
-        let hashes = vec![Vec::new(); WINDOW];
-        KosSender { cote, prg, spent, weights: Vec::new(), hashes, binding, history: None }
+        Ok(Self::with(cote, Some(prg.fork()), binding("given", &[made])))
     }
 
     /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the
@@ -255,10 +269,46 @@ impl KosSender {
         let (setup, history) = (Self::begin(channel, base, prg)?, History::new(channel, true));
         Ok(Box::new(move |channel| Ok(setup(channel)?.with_history(history))))
     }
+}
 
-    fn with_history(mut self, history: History) -> Self {
+impl<C: SendingColumns + 'static> KosSender<C> {
+    /// Begins to set up with what `columns` makes of Δ and the seeds; χ by a history, or drawn without one.
+    pub(super) fn begin_with(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        history: Option<History>,
+        columns: impl FnOnce(Block, &[Block]) -> C + Send + 'static,
+    ) -> Result<Setup<Self>> {
+        require_malicious(base, C::CHECKED)?;
+        let mut passed = Recording::new(channel);
+        let (delta, rest) = channel.record(&mut passed, |channel| sender_seeds(channel, base, prg))?;
+        let (delta, name) = (Zeroizing::new(delta), base.name());
+        let coins = history.is_none().then(|| prg.fork());
+        Ok(Box::new(move |channel| {
+            let cote = columns(*delta, &channel.record(&mut passed, rest)?);
+            let sender = Self::with(cote, coins, binding("base", &[name.as_bytes(), &passed.digest()]));
+            Ok(match history {
+                None => sender,
+                Some(history) => sender.with_history(history),
+            })
+        }))
+    }
+
+    pub(super) fn with(cote: C, coins: Option<Prg>, binding: Binding) -> Self {
+        let (hashes, spent) = (vec![Vec::new(); WINDOW], Spent::default());
+        KosSender { cote, coins, spent, weights: Vec::new(), hashes, binding, history: None }
+    }
+
+    pub(super) fn with_history(mut self, history: History) -> Self {
         self.history = Some(history.bind(&self.binding));
         self
+    }
+
+    /// Takes what the columns need beside their seeds before the first request, so that [`fork`](Self::fork) may
+    /// follow.
+    pub(super) fn open(&mut self, channel: &mut Channel) -> Result<()> {
+        self.cote.begin(channel).map(drop)
     }
 
     /// The correlation Δ; its lowest bit is 1.
@@ -269,13 +319,14 @@ impl KosSender {
     /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one
     /// stream fails, all are spent, those with a check on its way included.
     pub fn fork(&mut self) -> Self {
-        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone(), self.binding);
+        let mut fork = Self::with(self.cote.fork(), self.coins.as_mut().map(Prg::fork), self.binding);
+        fork.spent = self.spent.clone();
         fork.history = self.history.as_mut().map(History::fork);
         fork
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
-        self.spent.check("kos")?;
+        self.spent.check(C::CHECKED)?;
         let result = match self.history.take() {
             None => self.run_batches(channel, n, rows),
             Some(mut history) => {
@@ -284,7 +335,7 @@ impl KosSender {
                 result
             }
         };
-        self.spent.record("kos", result)
+        self.spent.record(C::CHECKED, result)
     }
 
     /// As [`run_batches`](Self::run_batches) with χ from the history.
@@ -295,21 +346,23 @@ impl KosSender {
         rows: &mut dyn Rows,
         history: &mut History,
     ) -> Result<()> {
+        history.corrected(&self.cote.begin(channel)?);
         for (start, data) in History::batches(n) {
             self.cote.tile(channel, data + 1)?;
             weights(history.challenge(self.cote.received(data + 1)), data, &mut self.weights);
             let mut sums = ColumnSums::new(KAPPA);
-            self.cote.sum(&self.weights, &mut sums);
+            sums.add(self.cote.columns(), STRIDE, &self.weights);
             self.hashes[0] = sums.finish();
             history.answered(&self.verify(channel, 0)?);
             let here = (n - start).min(data * 128);
-            self.cote.rows(rows.place(start, here));
+            columns_to_rows(self.cote.columns(), STRIDE, rows.place(start, here));
             rows.done(start, here);
         }
         Ok(())
     }
 
     fn run_batches(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
+        self.cote.begin(channel)?;
         let count = batch_count(n);
         for batch in 0..count {
             if batch >= WINDOW {
@@ -334,17 +387,18 @@ impl KosSender {
     ) -> Result<()> {
         let (data, start) = (batch_blocks(n, batch), batch * (BATCH - 1) * 128);
         // proof: kos 2.3
-        let challenge = self.prg.block();
+        let coins = self.coins.as_mut().expect("a sender without a history has coins");
+        let challenge = coins.block();
         weights(challenge, data, &mut self.weights);
         let mut sums = ColumnSums::new(KAPPA);
         for at in (0..data + 1).step_by(TILE) {
             let len = (data + 1 - at).min(TILE);
             self.cote.tile(channel, len)?;
             // Fig. 10: q_i = Σ_j χ_j·q_{i,j}; column 0 is zero.
-            self.cote.sum(&self.weights[at..at + len], &mut sums);
+            sums.add(self.cote.columns(), STRIDE, &self.weights[at..at + len]);
             let here = n.saturating_sub(start + at * 128).min(len.min(data - at) * 128);
             if here > 0 {
-                self.cote.rows(rows.place(start + at * 128, here));
+                columns_to_rows(self.cote.columns(), STRIDE, rows.place(start + at * 128, here));
                 rows.done(start + at * 128, here);
             }
         }
@@ -361,14 +415,14 @@ impl KosSender {
         let hashes = &mut hashes[batch % WINDOW];
         let (x, delta) = (answer[0], cote.delta());
         // proof: kos 2.5, 2.6
-        let result = spent.settle("kos", || {
+        let result = spent.settle(C::CHECKED, || {
             let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
                 wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))
             });
             if wrong == Block::ZERO {
                 Ok(answer)
             } else {
-                Err(Error::Cheated { protocol: "kos", what: "the receiver's columns do not agree" })
+                Err(Error::Cheated { protocol: C::CHECKED, what: "the receiver's columns do not agree" })
             }
         });
         hashes.zeroize();
@@ -376,7 +430,7 @@ impl KosSender {
     }
 }
 
-impl CotSender for KosSender {
+impl<C: SendingColumns + 'static> CotSender for KosSender<C> {
     fn delta(&self) -> Block {
         self.cote.delta()
     }
@@ -390,7 +444,7 @@ impl CotSender for KosSender {
     }
 }
 
-impl ChosenCotSender for KosSender {
+impl<C: SendingColumns + 'static> ChosenCotSender for KosSender<C> {
     fn delta(&self) -> Block {
         self.cote.delta()
     }
@@ -400,9 +454,9 @@ impl ChosenCotSender for KosSender {
     }
 }
 
-/// The receiver of KOS.
-pub struct KosReceiver {
-    cote: CoteReceiver,
+/// The receiver of KOS, or of its check over columns that are made in another way.
+pub struct KosReceiver<C = CoteReceiver> {
+    cote: C,
     prg: Prg,
     spent: Spent,
     weights: Vec<Block>,
@@ -422,14 +476,7 @@ impl KosReceiver {
 
     /// Begins [`setup`](Self::setup), which the sender begins likewise; see [`BaseOt::begin_send`].
     pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
-        require_malicious(base, "kos")?;
-        let mut passed = Recording::new(channel);
-        let rest = channel.record(&mut passed, |channel| receiver_seeds(channel, base, prg))?;
-        let (prg, name) = (prg.fork(), base.name());
-        Ok(Box::new(move |channel| {
-            let cote = CoteReceiver::new(&channel.record(&mut passed, rest)?);
-            Ok(Self::with(cote, prg, Spent::default(), binding("base", &[name.as_bytes(), &passed.digest()])))
-        }))
+        Self::begin_with(channel, base, prg, None, CoteReceiver::new)
     }
 
     /// Sets up from malicious random OT, in which this side sends; `before` as for [`KosSender::from_rot`].
@@ -442,27 +489,14 @@ impl KosReceiver {
         let mut passed = Recording::new(channel);
         let seeds = channel.record(&mut passed, |channel| receiver_seeds_from_rot(channel, rot))?;
         let binding = binding("random", &[before, &passed.digest()]);
-        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default(), binding))
+        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), binding))
     }
 
     /// Sets up from malicious random OTs made before, [`SEEDS`] of them; `made` as for
     /// [`KosSender::from_seeds`].
     pub fn from_seeds(seeds: &[[Block; 2]], made: &Binding, prg: &mut Prg) -> Result<Self> {
         require_seeds(seeds.len())?;
-        Ok(Self::with(CoteReceiver::new(seeds), prg.fork(), Spent::default(), binding("given", &[made])))
-    }
-
-    fn with(cote: CoteReceiver, prg: Prg, spent: Spent, binding: Binding) -> Self {
-        KosReceiver {
-            cote,
-            prg,
-            spent,
-            weights: Vec::new(),
-            kept: Vec::new(),
-            stride: stride_for(BATCH),
-            binding,
-            history: None,
-        }
+        Ok(Self::with(CoteReceiver::new(seeds), prg.fork(), binding("given", &[made])))
     }
 
     /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the
@@ -476,16 +510,60 @@ impl KosReceiver {
         let (setup, history) = (Self::begin(channel, base, prg)?, History::new(channel, false));
         Ok(Box::new(move |channel| Ok(setup(channel)?.with_history(history))))
     }
+}
 
-    fn with_history(mut self, history: History) -> Self {
+impl<C: ReceivingColumns + 'static> KosReceiver<C> {
+    /// Begins to set up with what `columns` makes of the seeds; χ by a history, or asked for without one.
+    pub(super) fn begin_with(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        history: Option<History>,
+        columns: impl FnOnce(&[[Block; 2]]) -> C + Send + 'static,
+    ) -> Result<Setup<Self>> {
+        require_malicious(base, C::CHECKED)?;
+        let mut passed = Recording::new(channel);
+        let rest = channel.record(&mut passed, |channel| receiver_seeds(channel, base, prg))?;
+        let (prg, name) = (prg.fork(), base.name());
+        Ok(Box::new(move |channel| {
+            let cote = columns(&channel.record(&mut passed, rest)?);
+            let receiver = Self::with(cote, prg, binding("base", &[name.as_bytes(), &passed.digest()]));
+            Ok(match history {
+                None => receiver,
+                Some(history) => receiver.with_history(history),
+            })
+        }))
+    }
+
+    pub(super) fn with(cote: C, prg: Prg, binding: Binding) -> Self {
+        KosReceiver {
+            cote,
+            prg,
+            spent: Spent::default(),
+            weights: Vec::new(),
+            kept: Vec::new(),
+            stride: stride_for(BATCH),
+            binding,
+            history: None,
+        }
+    }
+
+    pub(super) fn with_history(mut self, history: History) -> Self {
         self.history = Some(history.bind(&self.binding));
-        self.stride = stride_for(TILE);
+        self.stride = STRIDE;
         self
+    }
+
+    /// Sends what the columns need beside their seeds before the first request; see [`KosSender::open`].
+    pub(super) fn open(&mut self, channel: &mut Channel) -> Result<()> {
+        self.cote.begin(channel)?;
+        Ok(channel.flush()?)
     }
 
     /// An independent stream, for another channel; the sender forks in step.
     pub fn fork(&mut self) -> Self {
-        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone(), self.binding);
+        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.binding);
+        fork.spent = self.spent.clone();
         fork.history = self.history.as_mut().map(History::fork);
         fork.stride = self.stride;
         fork
@@ -498,7 +576,7 @@ impl KosReceiver {
         n: usize,
         rows: &mut dyn Rows,
     ) -> Result<()> {
-        self.spent.check("kos")?;
+        self.spent.check(C::CHECKED)?;
         let result = match self.history.take() {
             None => self.run_batches(channel, choices, n, rows),
             Some(mut history) => {
@@ -507,7 +585,7 @@ impl KosReceiver {
                 result
             }
         };
-        self.spent.record("kos", result)
+        self.spent.record(C::CHECKED, result)
     }
 
     /// As [`run_batches`](Self::run_batches) with χ from the history.
@@ -519,6 +597,7 @@ impl KosReceiver {
         rows: &mut dyn Rows,
         history: &mut History,
     ) -> Result<()> {
+        history.corrected(&self.cote.begin(channel)?);
         for (start, data) in History::batches(n) {
             self.tile_batch(channel, choices, 0, data, start, n, rows)?;
             weights(history.challenge(self.cote.sent(data + 1)), data, &mut self.weights);
@@ -535,6 +614,7 @@ impl KosReceiver {
         n: usize,
         rows: &mut dyn Rows,
     ) -> Result<()> {
+        self.cote.begin(channel)?;
         let count = batch_count(n);
         for batch in 0..count {
             if batch >= WINDOW {
@@ -611,7 +691,7 @@ impl KosReceiver {
     }
 }
 
-impl CotReceiver for KosReceiver {
+impl<C: ReceivingColumns + 'static> CotReceiver for KosReceiver<C> {
     fn is_answered(&self) -> bool {
         self.history.is_none()
     }
@@ -625,10 +705,10 @@ impl CotReceiver for KosReceiver {
     }
 }
 
-impl ChosenCotReceiver for KosReceiver {
+impl<C: ReceivingColumns + 'static> ChosenCotReceiver for KosReceiver<C> {
     fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
         if choices.len() != out.len() {
-            return Err(Error::Usage { protocol: "kos", what: "one choice bit an OT" });
+            return Err(Error::Usage { protocol: C::CHECKED, what: "one choice bit an OT" });
         }
         self.run(channel, &Choices::Chosen(choices), out.len(), &mut Direct(out))
             .inspect_err(|_| out.zeroize())

@@ -38,19 +38,17 @@
 //! hidden by u_g.
 
 use super::Setup;
-use super::columns::{Direct, Each, Rows, Scratch, scratch, stride_for};
-use super::iknp::{COLUMNS, Choices, Pairs, TILE, receiver_seeds, sender_seeds};
-use super::kos::{Binding, History, binding, require_malicious, weights};
-use crate::spent::Spent;
-use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Error, Result, Security};
+use super::columns::{ReceivingColumns, STRIDE, Scratch, SendingColumns, scratch};
+use super::iknp::{COLUMNS, IknpReceiver, IknpSender, Pairs, TILE, receiver_seeds, sender_seeds};
+use super::kos::{History, KosReceiver, KosSender, bytes_by_hash_of, bytes_of};
+use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Result, Security};
 use core::ops::Range;
-use tacit_crypto::{BitVec, Block, KAPPA, Leaves, Prg, gf128::ColumnSums, transpose::columns_to_rows};
-use tacit_net::{Channel, Recording};
+use tacit_crypto::{BitVec, Block, KAPPA, Leaves, Prg};
+use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The protocol's short name.
 pub const NAME: &str = "softspoken";
-const STRIDE: usize = stride_for(TILE);
 
 /// Into groups of how many bits Δ is cut: with more of them fewer bytes travel and more is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -117,16 +115,22 @@ impl Groups {
         (0..COLUMNS).step_by(bits).map(move |start| start..(start + bits).min(COLUMNS))
     }
 
-    /// Bytes of both directions for `n` correlations asked for at once, the base OTs left out; the first request
-    /// of a session sends [`trees_bytes`](Self::trees_bytes) more.
+    /// Bytes of both directions for `n` correlations asked for at once, of a set-up by `setup`, which itself sends
+    /// [`trees_bytes`](Self::trees_bytes) beside the base OTs.
     pub fn bytes(self, n: usize, security: Security) -> u64 {
-        let blocks = match security {
-            Security::Malicious => {
-                History::batches(n).map(|(_, data)| (data + 1) * self.count() + KAPPA).sum()
-            }
-            Security::SemiHonest => n.div_ceil(128) * self.count(),
-        };
-        (blocks * size_of::<Block>()) as u64
+        match security {
+            Security::Malicious => bytes_of(n, self.count()),
+            Security::SemiHonest => (n.div_ceil(128) * self.count() * size_of::<Block>()) as u64,
+        }
+    }
+
+    /// The same of a set-up by `begin`, where the first request sends the trees' bytes: all of them the
+    /// receiver's.
+    pub fn bytes_by_hash(self, n: usize, security: Security) -> u64 {
+        match security {
+            Security::Malicious => bytes_by_hash_of(n, self.count()),
+            Security::SemiHonest => self.bytes(n, security),
+        }
     }
 
     /// Bytes of a stream's state: the leaves' round keys above all.
@@ -196,12 +200,17 @@ struct Group {
 }
 
 impl Group {
-    /// The next `total.len()` blocks of this group's columns, in `all`, whose first is column 1, with what is given
-    /// under the columns' masks. XORs the sum of all streams into `total`.
-    fn sum(&mut self, total: &mut [Block], all: &mut [Block], given: Option<(&[Block], &[Block])>) {
-        let columns = self.columns.start * STRIDE..self.columns.end * STRIDE;
+    /// The next `total.len()` blocks of this group's columns, of which column 1 is the first in `all`, with what is
+    /// given under the columns' masks. XORs the sum of all streams into `total`.
+    fn sum(
+        &mut self,
+        total: &mut [Block],
+        all: &mut [Block],
+        stride: usize,
+        given: Option<(&[Block], &[Block])>,
+    ) {
         let given = given.map(|(blocks, masks)| (blocks, &masks[self.columns.clone()]));
-        self.leaves.sum(total, &mut all[columns], STRIDE, given);
+        self.leaves.sum(total, &mut all[self.columns.start * stride..], stride, given);
     }
 
     fn fork(&mut self) -> Self {
@@ -209,65 +218,12 @@ impl Group {
     }
 }
 
-/// Whether the extension is checked, and what χ comes of.
-enum Check {
-    None,
-    Hash(Box<History>),
-}
-
-impl Check {
-    /// The blocks of rows that are made at once for `n` correlations: the first row, the blocks, and those
-    /// thrown away.
-    fn batches(&self, n: usize) -> Vec<(usize, usize, usize)> {
-        match self {
-            Check::Hash(_) => History::batches(n).map(|(start, data)| (start, data, 1)).collect(),
-            Check::None => {
-                let blocks = n.div_ceil(128);
-                let starts = (0..blocks).step_by(TILE);
-                starts.map(|start| (start * 128, (blocks - start).min(TILE), 0)).collect()
-            }
-        }
-    }
-
-    fn begin(
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        security: Security,
-        groups: Groups,
-        sender: bool,
-    ) -> Result<Option<History>> {
-        match security {
-            Security::SemiHonest => Ok(None),
-            Security::Malicious => {
-                require_malicious(base, NAME)?;
-                Ok(Some(History::of(groups.domain(), channel, sender)))
-            }
-        }
-    }
-
-    fn bound(history: Option<History>, seeds: &Binding) -> Self {
-        history.map_or(Check::None, |history| Check::Hash(Box::new(history.bind(seeds))))
-    }
-
-    fn fork(&mut self) -> Self {
-        match self {
-            Check::None => Check::None,
-            Check::Hash(history) => Check::Hash(Box::new(history.fork())),
-        }
-    }
-
-    fn corrected(&mut self, corrections: &[Block]) {
-        if let Check::Hash(history) = self {
-            history.corrected(corrections);
-        }
-    }
-}
-
-/// The sender of SoftSpoken.
-pub struct SoftSender {
+/// The sender's columns.
+pub struct SoftColumns {
     delta: Zeroizing<Block>,
     choices: Zeroizing<Vec<bool>>,
     masks: Scratch,
+    /// Of base OT; none once the trees are open.
     seeds: Scratch,
     shape: Groups,
     /// Empty until the corrections have come.
@@ -276,72 +232,40 @@ pub struct SoftSender {
     q: Scratch,
     /// Of a group the sum of all streams but one, which is of no use here.
     total: Scratch,
-    check: Check,
-    spent: Spent,
 }
 
-impl SoftSender {
-    /// Begins to set up from a base OT of at least `security`, in which this side receives; the receiver
-    /// begins likewise, see [`BaseOt::begin_receive`].
-    ///
-    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less.
-    pub fn begin(
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        security: Security,
-        groups: Groups,
-    ) -> Result<Setup<Self>> {
-        // proof: softspoken 2.1
-        let history = Check::begin(channel, base, security, groups, true)?;
-        let mut passed = Recording::new(channel);
-        let (delta, rest) = channel.record(&mut passed, |channel| sender_seeds(channel, base, prg))?;
-        let (delta, name) = (Zeroizing::new(delta), base.name());
-        Ok(Box::new(move |channel| {
-            let seeds = channel.record(&mut passed, rest)?;
-            let check = Check::bound(history, &binding("base", &[name.as_bytes(), &passed.digest()]));
-            Ok(SoftSender::with(delta, seeds, groups, check))
-        }))
-    }
-
-    /// Sets up, the trees included, so that [`fork`](Self::fork) may follow; the receiver does likewise.
-    pub fn setup(
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        security: Security,
-        groups: Groups,
-    ) -> Result<Self> {
-        let mut sender = Self::begin(channel, base, prg, security, groups)?(channel)?;
-        sender.open(channel)?;
-        Ok(sender)
-    }
-
-    fn with(delta: Zeroizing<Block>, seeds: Scratch, shape: Groups, check: Check) -> Self {
+impl SoftColumns {
+    fn new(delta: Block, seeds: &[Block], shape: Groups) -> Self {
         let choices: Zeroizing<Vec<bool>> = Zeroizing::new((1..KAPPA).map(|i| delta.bit(i)).collect());
         let masks = Zeroizing::new(choices.iter().map(|&bit| Block::mask(bit)).collect());
         let (u, q, total) = (scratch(shape.count() * TILE), scratch(KAPPA * STRIDE), scratch(TILE));
-        let (groups, spent) = (Vec::new(), Spent::default());
-        SoftSender { delta, choices, masks, seeds, shape, groups, u, q, total, check, spent }
+        let (delta, seeds) = (Zeroizing::new(delta), Zeroizing::new(seeds.to_vec()));
+        SoftColumns { delta, choices, masks, seeds, shape, groups: Vec::new(), u, q, total }
+    }
+}
+
+impl SendingColumns for SoftColumns {
+    const PLAIN: &'static str = NAME;
+    const CHECKED: &'static str = NAME;
+
+    fn delta(&self) -> Block {
+        *self.delta
     }
 
-    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
-    /// fails, all are spent, those with a check on its way included.
-    ///
-    /// Panics unless this comes of [`setup`](Self::setup) or has been used.
-    pub fn fork(&mut self) -> Self {
+    /// Panics before the trees are open.
+    fn fork(&mut self) -> Self {
         assert!(!self.groups.is_empty(), "the trees are open before a stream is forked");
-        let mut fork = Self::with(self.delta.clone(), scratch(0), self.shape, self.check.fork());
-        fork.groups = self.groups.iter_mut().map(Group::fork).collect();
-        fork.spent = self.spent.clone();
-        fork
+        let groups = self.groups.iter_mut().map(Group::fork).collect();
+        SoftColumns { groups, ..Self::new(*self.delta, &[], self.shape) }
     }
 
-    /// Step 1, once.
-    fn open(&mut self, channel: &mut Channel) -> Result<()> {
+    /// Step 1: the trees' corrections.
+    fn begin(&mut self, channel: &mut Channel) -> Result<Vec<Block>> {
+        if !self.groups.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut corrections = vec![Block::ZERO; self.shape.corrections()];
         channel.recv_blocks(&mut corrections)?;
-        self.check.corrected(&corrections);
         let mut rest = &corrections[..];
         for columns in self.shape.ranges() {
             let (ours, more) = rest.split_at(2 * (columns.len() - 1));
@@ -351,143 +275,46 @@ impl SoftSender {
             self.groups.push(Group { columns, leaves });
         }
         self.seeds.zeroize();
-        Ok(())
+        Ok(corrections)
     }
 
-    /// Steps 2 and 3 for `len` blocks of rows: Q's columns.
+    /// Steps 2 and 3.
     fn tile(&mut self, channel: &mut Channel, len: usize) -> Result<()> {
         let u = &mut self.u[..self.shape.count() * len];
         channel.recv_blocks(u)?;
-        let columns = &mut self.q[STRIDE..];
         for (group, u) in self.groups.iter_mut().zip(u.chunks_exact(len)) {
-            group.sum(&mut self.total[..len], columns, Some((u, &self.masks)));
+            group.sum(&mut self.total[..len], &mut self.q[STRIDE..], STRIDE, Some((u, &self.masks)));
         }
         Ok(())
     }
 
-    fn run(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
-        self.spent.check(NAME)?;
-        let result = self.batches(channel, n, rows);
-        self.spent.record(NAME, result)
+    fn received(&self, len: usize) -> &[Block] {
+        &self.u[..self.shape.count() * len]
     }
 
-    fn batches(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
-        if self.groups.is_empty() {
-            self.open(channel)?;
-        }
-        let mut all = Vec::new();
-        for (start, data, more) in self.check.batches(n) {
-            let len = data + more;
-            self.tile(channel, len)?;
-            if let Check::Hash(history) = &mut self.check {
-                weights(history.challenge(&self.u[..self.shape.count() * len]), data, &mut all);
-                let mut sums = ColumnSums::new(KAPPA);
-                sums.add(&self.q, STRIDE, &all);
-                let hashes = Zeroizing::new(sums.finish());
-                let mut answer = [Block::ZERO; KAPPA];
-                channel.recv_blocks(&mut answer)?;
-                let (x, delta) = (answer[0], *self.delta);
-                // proof: softspoken 2.4
-                self.spent.settle(NAME, || {
-                    let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
-                        wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))
-                    });
-                    if wrong == Block::ZERO {
-                        return Ok(());
-                    }
-                    Err(Error::Cheated { protocol: NAME, what: "the receiver's columns do not agree" })
-                })?;
-                history.answered(&answer);
-            }
-            let here = (n - start).min(data * 128);
-            columns_to_rows(&self.q, STRIDE, rows.place(start, here));
-            rows.done(start, here);
-        }
-        Ok(())
+    fn columns(&self) -> &[Block] {
+        &self.q
     }
 }
 
-impl CotSender for SoftSender {
-    fn delta(&self) -> Block {
-        *self.delta
-    }
-
-    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        self.run(channel, out.len(), &mut Direct(out)).inspect_err(|_| out.zeroize())
-    }
-
-    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
-        self.run(channel, n, &mut Each::new(each))
-    }
-}
-
-/// The receiver of SoftSpoken.
-pub struct SoftReceiver {
+/// The receiver's columns.
+pub struct SoftChoices {
+    /// Of base OT; none once the trees are sent.
     seeds: Pairs,
     shape: Groups,
     /// Empty until the corrections have been sent.
     groups: Vec<Group>,
-    t: Scratch,
     u: Scratch,
-    prg: Prg,
-    check: Check,
-    spent: Spent,
 }
 
-impl SoftReceiver {
-    /// Begins to set up from a base OT of at least `security`, in which this side sends; see
-    /// [`SoftSender::begin`].
-    pub fn begin(
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        security: Security,
-        groups: Groups,
-    ) -> Result<Setup<Self>> {
-        let history = Check::begin(channel, base, security, groups, false)?;
-        let mut passed = Recording::new(channel);
-        let rest = channel.record(&mut passed, |channel| receiver_seeds(channel, base, prg))?;
-        let (prg, name) = (prg.fork(), base.name());
-        Ok(Box::new(move |channel| {
-            let seeds = channel.record(&mut passed, rest)?;
-            let check = Check::bound(history, &binding("base", &[name.as_bytes(), &passed.digest()]));
-            Ok(SoftReceiver::with(seeds, groups, prg, check))
-        }))
+impl SoftChoices {
+    fn new(seeds: &[[Block; 2]], shape: Groups) -> Self {
+        let (seeds, u) = (Zeroizing::new(seeds.to_vec()), scratch(shape.count() * TILE));
+        SoftChoices { seeds, shape, groups: Vec::new(), u }
     }
 
-    /// Sets up, the trees included; see [`SoftSender::setup`].
-    pub fn setup(
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        security: Security,
-        groups: Groups,
-    ) -> Result<Self> {
-        let mut receiver = Self::begin(channel, base, prg, security, groups)?(channel)?;
-        receiver.send_trees(channel)?;
-        channel.flush()?;
-        Ok(receiver)
-    }
-
-    fn with(seeds: Pairs, shape: Groups, prg: Prg, check: Check) -> Self {
-        let (t, u) = (scratch((KAPPA + 1) * STRIDE), scratch(shape.count() * TILE));
-        SoftReceiver { seeds, shape, groups: Vec::new(), t, u, prg, check, spent: Spent::default() }
-    }
-
-    /// An independent stream, for another channel; the sender forks in step.
-    ///
-    /// Panics unless this comes of [`setup`](Self::setup) or has been used.
-    pub fn fork(&mut self) -> Self {
-        assert!(!self.groups.is_empty(), "the trees are sent before a stream is forked");
-        let mut fork = Self::with(Pairs::default(), self.shape, self.prg.fork(), self.check.fork());
-        fork.groups = self.groups.iter_mut().map(Group::fork).collect();
-        fork.spent = self.spent.clone();
-        fork
-    }
-
-    /// Step 1, once; gives the corrections that are to be sent.
-    fn open(&mut self) -> Vec<Block> {
-        // proof: softspoken 2.2
+    /// The trees, and their corrections.
+    fn grow(&mut self) -> Vec<Block> {
         let mut corrections = Vec::with_capacity(self.shape.corrections());
         for columns in self.shape.ranges() {
             let mut leaves = tree(&self.seeds[columns.clone()], &mut corrections);
@@ -500,90 +327,243 @@ impl SoftReceiver {
         corrections
     }
 
-    /// Steps 2 and 3 for `len` blocks of rows, whose choices stand in column 0: T's other columns, and U.
-    fn tile(&mut self, len: usize) {
-        let (choices, columns) = self.t.split_at_mut(STRIDE);
+    fn columns(&mut self, t: &mut [Block], stride: usize, at: usize, len: usize) {
+        let (choices, columns) = t.split_at_mut(stride);
         for (group, u) in self.groups.iter_mut().zip(self.u.chunks_exact_mut(len)) {
-            u.copy_from_slice(&choices[..len]);
-            group.sum(u, columns, None);
+            u.copy_from_slice(&choices[at..at + len]);
+            group.sum(u, &mut columns[at..], stride, None);
         }
     }
+}
 
-    fn send_trees(&mut self, channel: &mut Channel) -> Result<()> {
-        let corrections = self.open();
-        self.check.corrected(&corrections);
-        Ok(channel.send_blocks(&corrections)?)
+impl ReceivingColumns for SoftChoices {
+    const PLAIN: &'static str = NAME;
+    const CHECKED: &'static str = NAME;
+
+    /// Panics before the trees are sent.
+    fn fork(&mut self) -> Self {
+        assert!(!self.groups.is_empty(), "the trees are sent before a stream is forked");
+        let groups = self.groups.iter_mut().map(Group::fork).collect();
+        SoftChoices { groups, ..Self::new(&[], self.shape) }
     }
 
-    fn run(
-        &mut self,
-        channel: &mut Channel,
-        choices: &Choices<'_>,
-        n: usize,
-        rows: &mut dyn Rows,
-    ) -> Result<()> {
-        self.spent.check(NAME)?;
-        let result = self.batches(channel, choices, n, rows);
-        self.spent.record(NAME, result)
-    }
-
-    fn batches(
-        &mut self,
-        channel: &mut Channel,
-        choices: &Choices<'_>,
-        n: usize,
-        rows: &mut dyn Rows,
-    ) -> Result<()> {
-        if self.groups.is_empty() {
-            self.send_trees(channel)?;
+    /// Step 1: the trees' corrections.
+    fn begin(&mut self, channel: &mut Channel) -> Result<Vec<Block>> {
+        if !self.groups.is_empty() {
+            return Ok(Vec::new());
         }
-        let mut all = Vec::new();
-        for (start, data, more) in self.check.batches(n) {
-            let len = data + more;
-            // proof: softspoken 2.3
-            choices.fill(start / 128, &mut self.prg, &mut self.t[..data]);
-            self.prg.fill_blocks(&mut self.t[data..len]);
-            self.tile(len);
-            let u = &self.u[..self.shape.count() * len];
-            channel.send_blocks(u)?;
-            if let Check::Hash(history) = &mut self.check {
-                weights(history.challenge(u), data, &mut all);
-                let mut sums = ColumnSums::new(KAPPA);
-                sums.add(&self.t, STRIDE, &all);
-                let answer = sums.finish();
-                channel.send_blocks(&answer)?;
-                history.answered(&answer);
+        // proof: softspoken 2.2
+        let corrections = self.grow();
+        channel.send_blocks(&corrections)?;
+        Ok(corrections)
+    }
+
+    /// Steps 2 and 3.
+    fn tile(
+        &mut self,
+        channel: &mut Channel,
+        t: &mut [Block],
+        stride: usize,
+        at: usize,
+        len: usize,
+    ) -> Result<()> {
+        // proof: softspoken 2.3
+        self.columns(t, stride, at, len);
+        Ok(channel.send_blocks(self.sent(len))?)
+    }
+
+    fn sent(&self, len: usize) -> &[Block] {
+        &self.u[..self.shape.count() * len]
+    }
+}
+
+/// By what the columns are made into correlations: without a check, or with that of KOS.
+enum Form<I, K> {
+    Plain(I),
+    Checked(K),
+}
+
+/// What a method of either form gives.
+macro_rules! either {
+    ($form:expr, $party:ident => $result:expr) => {
+        match $form {
+            Form::Plain($party) => $result,
+            Form::Checked($party) => $result,
+        }
+    };
+}
+
+/// The sender of SoftSpoken.
+pub struct SoftSender(Form<IknpSender<SoftColumns>, KosSender<SoftColumns>>);
+
+impl SoftSender {
+    /// Begins to set up from a base OT of at least `security`, in which this side receives; the receiver
+    /// begins likewise, see [`BaseOt::begin_receive`]. χ is a hash of what was sent, so that a request is one
+    /// message: for few OTs.
+    ///
+    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less.
+    pub fn begin(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+        groups: Groups,
+    ) -> Result<Setup<Self>> {
+        let history = History::of_checked(groups.domain(), channel, security, true);
+        Self::begin_with(channel, base, prg, security, groups, history)
+    }
+
+    /// Sets up, the trees included, so that [`fork`](Self::fork) may follow; the receiver does likewise. χ are
+    /// drawn by the sender as in KOS: for many OTs.
+    ///
+    /// Errors: as for [`begin`](Self::begin).
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+        groups: Groups,
+    ) -> Result<Self> {
+        let mut sender = Self::begin_with(channel, base, prg, security, groups, None)?(channel)?;
+        either!(&mut sender.0, party => party.open(channel))?;
+        Ok(sender)
+    }
+
+    fn begin_with(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+        groups: Groups,
+        history: Option<History>,
+    ) -> Result<Setup<Self>> {
+        // proof: softspoken 2.1
+        let columns = move |delta, seeds: &[Block]| SoftColumns::new(delta, seeds, groups);
+        Ok(match security {
+            Security::SemiHonest => {
+                let (delta, rest) = sender_seeds(channel, base, prg)?;
+                let delta = Zeroizing::new(delta);
+                Box::new(move |channel| {
+                    Ok(SoftSender(Form::Plain(IknpSender::with(columns(*delta, &rest(channel)?)))))
+                })
             }
-            let here = (n - start).min(data * 128);
-            columns_to_rows(&self.t, STRIDE, rows.place(start, here));
-            rows.done(start, here);
-        }
-        channel.flush()?;
-        Ok(())
+            Security::Malicious => {
+                let setup = KosSender::begin_with(channel, base, prg, history, columns)?;
+                Box::new(|channel| Ok(SoftSender(Form::Checked(setup(channel)?))))
+            }
+        })
+    }
+
+    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
+    /// fails, all are spent, those with a check on its way included.
+    ///
+    /// Panics unless this comes of [`setup`](Self::setup) or has been used.
+    pub fn fork(&mut self) -> Self {
+        SoftSender(match &mut self.0 {
+            Form::Plain(sender) => Form::Plain(sender.fork()),
+            Form::Checked(sender) => Form::Checked(sender.fork()),
+        })
+    }
+}
+
+impl CotSender for SoftSender {
+    fn delta(&self) -> Block {
+        either!(&self.0, party => party.delta())
+    }
+
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        either!(&mut self.0, party => party.extend(channel, out))
+    }
+
+    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
+        either!(&mut self.0, party => party.extend_each(channel, n, each))
+    }
+}
+
+/// The receiver of SoftSpoken.
+pub struct SoftReceiver(Form<IknpReceiver<SoftChoices>, KosReceiver<SoftChoices>>);
+
+impl SoftReceiver {
+    /// Begins to set up from a base OT of at least `security`, in which this side sends; see
+    /// [`SoftSender::begin`].
+    pub fn begin(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+        groups: Groups,
+    ) -> Result<Setup<Self>> {
+        let history = History::of_checked(groups.domain(), channel, security, false);
+        Self::begin_with(channel, base, prg, security, groups, history)
+    }
+
+    /// Sets up, the trees included; see [`SoftSender::setup`].
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+        groups: Groups,
+    ) -> Result<Self> {
+        let mut receiver = Self::begin_with(channel, base, prg, security, groups, None)?(channel)?;
+        either!(&mut receiver.0, party => party.open(channel))?;
+        Ok(receiver)
+    }
+
+    fn begin_with(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+        groups: Groups,
+        history: Option<History>,
+    ) -> Result<Setup<Self>> {
+        let columns = move |seeds: &[[Block; 2]]| SoftChoices::new(seeds, groups);
+        Ok(match security {
+            Security::SemiHonest => {
+                let (rest, prg) = (receiver_seeds(channel, base, prg)?, prg.fork());
+                Box::new(move |channel| {
+                    Ok(SoftReceiver(Form::Plain(IknpReceiver::with(columns(&rest(channel)?), prg))))
+                })
+            }
+            Security::Malicious => {
+                let setup = KosReceiver::begin_with(channel, base, prg, history, columns)?;
+                Box::new(|channel| Ok(SoftReceiver(Form::Checked(setup(channel)?))))
+            }
+        })
+    }
+
+    /// An independent stream, for another channel; the sender forks in step.
+    ///
+    /// Panics unless this comes of [`setup`](Self::setup) or has been used.
+    pub fn fork(&mut self) -> Self {
+        SoftReceiver(match &mut self.0 {
+            Form::Plain(receiver) => Form::Plain(receiver.fork()),
+            Form::Checked(receiver) => Form::Checked(receiver.fork()),
+        })
     }
 }
 
 impl CotReceiver for SoftReceiver {
     fn is_answered(&self) -> bool {
-        false
+        match &self.0 {
+            Form::Plain(_) => false,
+            Form::Checked(receiver) => receiver.is_answered(),
+        }
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        self.run(channel, &Choices::Random, out.len(), &mut Direct(out)).inspect_err(|_| out.zeroize())
+        either!(&mut self.0, party => party.extend(channel, out))
     }
 
     fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
-        self.run(channel, &Choices::Random, n, &mut Each::new(each))
+        either!(&mut self.0, party => party.extend_each(channel, n, each))
     }
 }
 
 impl ChosenCotReceiver for SoftReceiver {
     fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
-        if choices.len() != out.len() {
-            return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
-        }
-        self.run(channel, &Choices::Chosen(choices), out.len(), &mut Direct(out))
-            .inspect_err(|_| out.zeroize())
+        either!(&mut self.0, party => party.extend_chosen(channel, choices, out))
     }
 }
 

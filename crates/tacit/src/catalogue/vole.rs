@@ -77,7 +77,8 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     let elements = usize::try_from(count).unwrap_or(usize::MAX);
     let parameters = Parameters::new(elements, elements, security)?;
     let slots = parameters.shape().slots();
-    let base: u64 = gf128::base_cots(slots, security).map(|run| Groups::default().bytes(run, security)).sum();
+    let base: u64 =
+        gf128::base_cots(slots, security).map(|run| Groups::default().bytes_by_hash(run, security)).sum();
     let store = gf128::bytes(slots, security) + 16 * slots + parameters.tags_bytes();
     let bytes = SETUP_BYTES + (Groups::default().trees_bytes() + base) as f64 + store as f64;
     let trips = 4.0 + 3.0 * slots.div_ceil(gf128::run_size(slots)) as f64;

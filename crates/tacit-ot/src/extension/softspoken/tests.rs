@@ -1,6 +1,7 @@
+use super::super::kos::weights;
 use super::*;
-use crate::base;
-use tacit_crypto::BitVec;
+use crate::{Error, base};
+use tacit_crypto::gf128::ColumnSums;
 use tacit_net::memory;
 
 const BOTH: [Security; 2] = [Security::Malicious, Security::SemiHonest];
@@ -8,60 +9,100 @@ const BOTH: [Security; 2] = [Security::Malicious, Security::SemiHonest];
 /// Blocks of a batch in which a test cheats.
 const LEN: usize = 4;
 
+/// Where χ come from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Chi {
+    Hashed,
+    Drawn,
+}
+
+/// A sender whose base OTs were dealt, and what its receiver has of them.
+fn sender(
+    channel: &mut Channel,
+    seed: u128,
+    security: Security,
+    groups: Groups,
+    chi: Chi,
+) -> (SoftSender, Vec<[Block; 2]>) {
+    let mut prg = Prg::from_seed(Block::new(seed));
+    let pairs: Vec<[Block; 2]> = (0..COLUMNS).map(|_| [prg.block(), prg.block()]).collect();
+    let delta = prg.block().with_lsb(true);
+    let seeds = pairs.iter().enumerate().map(|(i, pair)| pair[usize::from(delta.bit(i + 1))]);
+    let columns = SoftColumns::new(delta, &seeds.collect::<Vec<_>>(), groups);
+    let form = match (security, chi) {
+        (Security::SemiHonest, _) => Form::Plain(IknpSender::with(columns)),
+        (Security::Malicious, Chi::Drawn) => Form::Checked(KosSender::with(columns, Some(prg), [7; 32])),
+        (Security::Malicious, Chi::Hashed) => {
+            let history = History::of(groups.domain(), channel, true);
+            Form::Checked(KosSender::with(columns, None, [7; 32]).with_history(history))
+        }
+    };
+    (SoftSender(form), pairs)
+}
+
 fn parties(
     a: &mut Channel,
     b: &mut Channel,
     seed: u128,
-    security: Security,
-    groups: Groups,
+    (groups, security, chi): (Groups, Security, Chi),
 ) -> (SoftSender, SoftReceiver) {
-    let mut prg = Prg::from_seed(Block::new(seed));
-    let pairs: Vec<[Block; 2]> = (0..COLUMNS).map(|_| [prg.block(), prg.block()]).collect();
-    let delta = prg.block().with_lsb(true);
-    let chosen = pairs.iter().enumerate().map(|(i, pair)| pair[usize::from(delta.bit(i + 1))]).collect();
-    let check = |channel: &mut Channel, sender| {
-        let history =
-            (security == Security::Malicious).then(|| History::of(groups.domain(), channel, sender));
-        Check::bound(history, &[7; 32])
+    let (sender, pairs) = sender(a, seed, security, groups, chi);
+    let (columns, prg) = (SoftChoices::new(&pairs, groups), Prg::from_seed(Block::new(seed + 1)));
+    let form = match (security, chi) {
+        (Security::SemiHonest, _) => Form::Plain(IknpReceiver::with(columns, prg)),
+        (Security::Malicious, Chi::Drawn) => Form::Checked(KosReceiver::with(columns, prg, [7; 32])),
+        (Security::Malicious, Chi::Hashed) => {
+            let history = History::of(groups.domain(), b, false);
+            Form::Checked(KosReceiver::with(columns, prg, [7; 32]).with_history(history))
+        }
     };
-    let sender = SoftSender::with(Zeroizing::new(delta), Zeroizing::new(chosen), groups, check(a, true));
-    (sender, SoftReceiver::with(Zeroizing::new(pairs), groups, prg, check(b, false)))
+    (sender, SoftReceiver(form))
 }
 
 fn correlated(delta: Block, v: &[Block], w: &[Block]) -> bool {
     v.iter().zip(w).all(|(v, w)| *w == *v ^ (delta & Block::mask(w.lsb())))
 }
 
-fn each_shape() -> impl Iterator<Item = (Groups, Security)> {
-    Groups::ALL.into_iter().flat_map(|groups| BOTH.map(|security| (groups, security)))
+fn each_shape() -> impl Iterator<Item = (Groups, Security, Chi)> {
+    let forms = [
+        (Security::Malicious, Chi::Hashed),
+        (Security::Malicious, Chi::Drawn),
+        (Security::SemiHonest, Chi::Drawn),
+    ];
+    Groups::ALL.into_iter().flat_map(move |groups| forms.map(|(security, chi)| (groups, security, chi)))
 }
 
 #[test]
 fn correlations_hold_request_after_request_and_bytes_are_those_told() {
-    for (groups, security) in each_shape() {
+    for shape in each_shape() {
+        let (groups, security, chi) = shape;
         let (mut a, mut b) = memory::pair();
-        let (mut sender, mut receiver) = parties(&mut a, &mut b, 7, security, groups);
+        let (mut sender, mut receiver) = parties(&mut a, &mut b, 7, shape);
         // The two ends of a channel greet each other once.
         let greeting = 32;
-        let (mut told, mut ones, mut all) = (groups.trees_bytes() + greeting, 0, 0);
-        for n in [1, 127, 128, 129, 8_063, 8_064, 8_065, 20_000, 0] {
+        let (mut told, mut ones, mut all) = (groups.trees_bytes() + 2 * greeting, 0, 0);
+        for n in [1, 127, 128, 129, 8_063, 8_064, 8_065, 65_409, 20_000, 0] {
             let (mut v, mut w) = (vec![Block::ONES; n], vec![Block::ONES; n]);
             std::thread::scope(|scope| {
                 let sent = scope.spawn(|| sender.extend(&mut a, &mut v));
                 receiver.extend(&mut b, &mut w).unwrap();
                 sent.join().unwrap().unwrap();
             });
-            assert!(correlated(sender.delta(), &v, &w), "{n} {security:?} {groups:?}");
-            told += groups.bytes(n, security);
+            assert!(correlated(sender.delta(), &v, &w), "{n} {shape:?}");
+            told += match chi {
+                Chi::Hashed => groups.bytes_by_hash(n, security),
+                Chi::Drawn => groups.bytes(n, security),
+            };
             ones += BitVec::from_lsbs(&w).iter().filter(|bit| *bit).count();
             all += n;
         }
-        // Long messages travel in several frames, each with a header of its own.
-        let sent = b.stats().bytes_sent;
-        assert!((told..=told + told / 4096).contains(&sent), "{sent}, not {told}");
+        // Messages travel in frames, each with a header of its own.
+        let sent = a.stats().bytes_sent + b.stats().bytes_sent;
+        assert!((told - 2 * greeting..=told + told / 1024).contains(&sent), "{shape:?}: {sent}, not {told}");
         // Choices are random, and both columns of a pair differ.
         assert!(ones.abs_diff(all / 2) < 5 * (all as f64).sqrt() as usize, "{ones} of {all}");
-        assert!(a.stats().bytes_sent <= greeting, "the sender says nothing else");
+        let alone = security == Security::SemiHonest || chi == Chi::Hashed;
+        assert_eq!(a.stats().bytes_sent <= greeting, alone, "the sender says nothing but χ");
     }
 }
 
@@ -70,15 +111,19 @@ fn bytes_an_ot_are_those_of_the_table() {
     let an_ot = |groups: Groups, security| groups.bytes(1 << 20, security) as f64 / f64::from(1 << 20);
     let found =
         Groups::ALL.map(|groups| BOTH.map(|security| (an_ot(groups, security) * 100.0).round() / 100.0));
-    assert_eq!(found, [[8.38, 8.0], [4.32, 4.0], [2.29, 2.0]]);
+    assert_eq!(found, [[8.05, 8.0], [4.04, 4.0], [2.04, 2.0]]);
+    let hashed =
+        |groups: Groups| groups.bytes_by_hash(1 << 20, Security::Malicious) as f64 / f64::from(1 << 20);
+    assert_eq!(Groups::ALL.map(|groups| (hashed(groups) * 100.0).round() / 100.0), [8.38, 4.32, 2.29]);
     assert_eq!(Groups::ALL.map(Groups::trees_bytes), [2_016, 3_040, 3_552]);
 }
 
 #[test]
 fn a_real_base_ot_serves_and_forks_are_streams_of_one_setup() {
-    for (groups, security) in each_shape() {
-        let of = |n: usize, fork: bool| (n, fork);
-        let requests = [of(1000, false), of(300, true), of(9000, true), of(5, false)];
+    for (groups, security) in
+        Groups::ALL.into_iter().flat_map(|groups| BOTH.map(|security| (groups, security)))
+    {
+        let requests = [(1000, false), (300, true), (9000, true), (5, false)];
         let (sent, received) = memory::run(
             |channel| {
                 let base = base::default();
@@ -117,10 +162,10 @@ fn a_real_base_ot_serves_and_forks_are_streams_of_one_setup() {
 /// Pieces are the rows of one request.
 #[test]
 fn rows_handed_on_piece_by_piece_are_those_of_a_request() {
-    for (groups, security) in each_shape() {
+    for shape in each_shape() {
         let run = |pieces: bool| {
             let (mut a, mut b) = memory::pair();
-            let (mut sender, mut receiver) = parties(&mut a, &mut b, 11, security, groups);
+            let (mut sender, mut receiver) = parties(&mut a, &mut b, 11, shape);
             let (mut v, mut w) = (vec![Block::ZERO; 20_000], vec![Block::ZERO; 20_000]);
             std::thread::scope(|scope| {
                 let sent = scope.spawn(|| match pieces {
@@ -140,7 +185,7 @@ fn rows_handed_on_piece_by_piece_are_those_of_a_request() {
             });
             (v, w, b.stats().bytes_sent)
         };
-        assert!(run(true) == run(false), "{groups:?} {security:?}");
+        assert!(run(true) == run(false), "{shape:?}");
     }
 }
 
@@ -148,39 +193,50 @@ fn rows_handed_on_piece_by_piece_are_those_of_a_request() {
 /// answer, in as many groups as guesses are right at a time.
 fn cheat(
     groups: Groups,
+    chi: Chi,
     seed: u128,
     change: impl FnOnce(&mut [Block], &mut [Block], &mut [Block; KAPPA]),
 ) -> (bool, Block) {
     let (mut a, mut b) = memory::pair();
-    let (mut sender, mut receiver) = parties(&mut a, &mut b, seed, Security::Malicious, groups);
-    let (n, len) = (300, LEN);
+    let (mut sender, pairs) = sender(&mut a, seed, Security::Malicious, groups, chi);
     // An honest receiver's request, by hand.
-    let honest = receiver.open();
-    let mut corrections = honest.clone();
-    receiver.prg.fill_blocks(&mut receiver.t[..len]);
-    receiver.tile(len);
-    let mut u = receiver.u[..groups.count() * len].to_vec();
-    let mut answer = [Block::ZERO; KAPPA];
-    // The hash is linear: what `change` puts into `answer` are vectors' hashes, of its one error in U.
+    let mut columns = SoftChoices::new(&pairs, groups);
+    let mut corrections = columns.grow();
+    let mut t = vec![Block::ZERO; KAPPA * STRIDE + LEN];
+    Prg::from_seed(Block::new(seed + 1)).fill_blocks(&mut t[..LEN]);
+    columns.columns(&mut t, STRIDE, 0, LEN);
+    let mut u = columns.sent(LEN).to_vec();
+    // The hash is linear: what `change` puts here are vectors' hashes, of its one error in U.
     let mut error = [Block::ZERO; KAPPA];
     change(&mut corrections, &mut u, &mut error);
-    let Check::Hash(history) = &mut receiver.check else { panic!("a malicious receiver has a history") };
-    history.corrected(&corrections);
-    let mut all = Vec::new();
-    weights(history.challenge(&u), len - 1, &mut all);
-    let mut sums = ColumnSums::new(KAPPA);
-    sums.add(&receiver.t, STRIDE, &all);
-    answer.copy_from_slice(&sums.finish());
-    for (answer, error) in answer.iter_mut().zip(error) {
-        // An error of 1 in the first row's block weighs its weight.
-        *answer ^= Block::mask(error.lsb()) & all[0];
-    }
-    let mut out = vec![Block::ONES; n];
-    b.send_blocks(&corrections).unwrap();
-    b.send_blocks(&u).unwrap();
-    b.send_blocks(&answer).unwrap();
-    b.flush().unwrap();
-    let result = sender.extend(&mut a, &mut out);
+    let mut out = vec![Block::ONES; 300];
+    let mut history =
+        (chi == Chi::Hashed).then(|| History::of(groups.domain(), &mut b, false).bind(&[7; 32]));
+    let result = std::thread::scope(|scope| {
+        let running = scope.spawn(|| sender.extend(&mut a, &mut out));
+        b.send_blocks(&corrections).unwrap();
+        b.send_blocks(&u).unwrap();
+        b.flush().unwrap();
+        let challenge = match &mut history {
+            Some(history) => {
+                history.corrected(&corrections);
+                history.challenge(&u)
+            }
+            None => b.recv_block().unwrap(),
+        };
+        let mut all = Vec::new();
+        weights(challenge, LEN - 1, &mut all);
+        let mut sums = ColumnSums::new(KAPPA);
+        sums.add(&t, STRIDE, &all);
+        let mut answer = sums.finish();
+        for (answer, error) in answer.iter_mut().zip(error) {
+            // An error of 1 in the first row's block weighs its weight.
+            *answer ^= Block::mask(error.lsb()) & all[0];
+        }
+        b.send_blocks(&answer).unwrap();
+        b.flush().unwrap();
+        running.join().unwrap()
+    });
     if let Err(error) = &result {
         assert!(matches!(error, Error::Cheated { protocol: NAME, .. }), "{error}");
         assert!(out.iter().all(|block| *block == Block::ZERO), "nothing is left");
@@ -189,9 +245,13 @@ fn cheat(
     (result.is_ok(), sender.delta())
 }
 
+fn each_cheat() -> impl Iterator<Item = (Groups, Chi)> {
+    Groups::ALL.into_iter().flat_map(|groups| [Chi::Hashed, Chi::Drawn].map(|chi| (groups, chi)))
+}
+
 #[test]
 fn an_honest_receiver_by_hand_passes() {
-    Groups::ALL.into_iter().for_each(|groups| assert!(cheat(groups, 1, |_, _, _| ()).0));
+    each_cheat().for_each(|(groups, chi)| assert!(cheat(groups, chi, 1, |_, _, _| ()).0));
 }
 
 /// A group's message that is wrong passes if the guess of all its bits of Δ is right: 1 in 2^k.
@@ -208,7 +268,8 @@ fn a_wrong_message_costs_a_guess_of_all_bits_of_a_group() {
             let (group, guess) = (seed as usize % groups.count(), seed as usize / groups.count());
             let guess = guess & ((1 << groups.bits()) - 1);
             let columns = groups.ranges().nth(group).unwrap();
-            let (ok, delta) = cheat(groups, 10 * seed + 1000, |_, u, error| {
+            let chi = [Chi::Hashed, Chi::Drawn][seed as usize % 2];
+            let (ok, delta) = cheat(groups, chi, 10 * seed + 1000, |_, u, error| {
                 u[group * LEN] ^= Block::ONE;
                 for (bit, column) in columns.clone().enumerate() {
                     error[column + 1] = Block::mask(guess >> bit & 1 == 1);
@@ -229,20 +290,20 @@ fn a_wrong_message_costs_a_guess_of_all_bits_of_a_group() {
 /// proof: softspoken 2.4, 3.1
 #[test]
 fn a_wrong_correction_of_a_tree_costs_a_guess_of_a_bit() {
-    for groups in Groups::ALL {
+    for (groups, chi) in each_cheat() {
         let (depth, runs) = (groups.bits(), 120);
         let mut passed = 0;
         for seed in 0..runs {
             // Group 5, each level but the first, either side.
             let (level, side) = (1 + seed as usize % (depth - 1), seed as usize / (depth - 1) % 2);
             let at = 5 * 2 * (depth - 1) + 2 * (level - 1);
-            let (ok, delta) = cheat(groups, 10 * seed + 100_000, |corrections, _, _| {
+            let (ok, delta) = cheat(groups, chi, 10 * seed + 100_000, |corrections, _, _| {
                 corrections[at + side] ^= Block::ONE;
             });
             let taken = delta.bit(1 + 5 * depth + level) == (side == 1);
             assert_eq!(ok, !taken);
             passed += u32::from(ok);
-            let (both, _) = cheat(groups, 10 * seed + 200_000, |corrections, _, _| {
+            let (both, _) = cheat(groups, chi, 10 * seed + 200_000, |corrections, _, _| {
                 corrections[at] ^= Block::ONE;
                 corrections[at + 1] ^= Block::ONE;
             });
@@ -257,23 +318,22 @@ fn a_wrong_correction_of_a_tree_costs_a_guess_of_a_bit() {
 /// proof: softspoken 3.4
 #[test]
 fn a_failed_check_ends_all_forks() {
-    for groups in Groups::ALL {
+    for (groups, chi) in each_cheat() {
         let (mut a, mut b) = memory::pair();
-        let (mut sender, mut receiver) = parties(&mut a, &mut b, 9, Security::Malicious, groups);
+        let (mut sender, mut receiver) = parties(&mut a, &mut b, 9, (groups, Security::Malicious, chi));
         let mut out = vec![Block::ZERO; 200];
         std::thread::scope(|scope| {
             scope.spawn(|| receiver.extend(&mut b, &mut [Block::ZERO; 200]).unwrap());
             sender.extend(&mut a, &mut out).unwrap();
         });
         let mut fork = sender.fork();
-        // Whole and honest otherwise, but for one bit of the answer.
-        let mut wrong = receiver.fork();
-        wrong.prg.fill_blocks(&mut wrong.t[..3]);
-        wrong.tile(3);
-        b.send_blocks(&wrong.u[..groups.count() * 3]).unwrap();
-        b.send_blocks(&[Block::ONES; KAPPA]).unwrap();
-        b.flush().unwrap();
-        let result = fork.extend(&mut a, &mut out);
+        let result = std::thread::scope(|scope| {
+            let running = scope.spawn(|| fork.extend(&mut a, &mut out));
+            b.send_blocks(&vec![Block::ONES; groups.count() * 3]).unwrap();
+            b.send_blocks(&[Block::ONES; KAPPA]).unwrap();
+            b.flush().unwrap();
+            running.join().unwrap()
+        });
         assert!(matches!(result, Err(Error::Cheated { protocol: NAME, .. })), "{result:?}");
         assert!(matches!(sender.extend(&mut a, &mut out), Err(Error::Spent(NAME))));
         assert!(matches!(sender.fork().extend(&mut a, &mut out), Err(Error::Spent(NAME))));

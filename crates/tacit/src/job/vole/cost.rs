@@ -137,7 +137,7 @@ impl Job {
             _ if count == 0 => {}
             Kind::Vole(Field::Gf128) => {
                 for run in gf128::base_cots(count, security) {
-                    sum.bytes += Groups::default().bytes(run, security);
+                    sum.bytes += Groups::default().bytes_by_hash(run, security);
                     sum.sources += run as u64;
                     sum.runs += 1;
                 }
