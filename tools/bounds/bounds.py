@@ -190,15 +190,16 @@ def of_extension(constants):
     """The checks of OT extension and of trees (docs/security-notes.md)."""
     kappa = constants["kappa"]
     columns, depth = constants["kos"]["columns"], constants["softspoken"]["depth"]
-    vectors = ceil(log2((columns - 1) * 2 ** (2 * depth) / 2))
+    vectors = {k: ceil(log2((columns - 1) * 2 ** (2 * k) / 2)) for k in constants["softspoken"]["groups"]}
     half = kappa // 2
     return {
         "field": chance(-kappa),
         "field.less": chance(1 - kappa),
         "kos.pairs": chance(log2((columns - 1) * (columns - 2) / 2) - kappa),
-        "softspoken.vectors": chance(vectors),
-        "softspoken.pairs": chance(2 * vectors - 1),
-        "softspoken": chance(2 * vectors - 1 - kappa),
+        "softspoken.vectors": chance(vectors[depth]),
+        "softspoken.pairs": chance(2 * vectors[depth] - 1),
+        "softspoken": chance(2 * vectors[depth] - 1 - kappa),
+        **{f"softspoken.{k}": chance(2 * n - 1 - kappa) for k, n in vectors.items()},
         "bit_triples": chance(1 + log2(constants["bit_triples"]["group"]) - kappa),
         "oos.low": chance(half - 1 - kappa),
         "oos.high": chance(-half),
@@ -332,7 +333,9 @@ def of_oblivious_transfer(constants):
     """Base OT, KOS, SoftSpoken, Ferret, silent OT, NISC, VOLE, and pools."""
     kappa, found = constants["kappa"], of_extension(constants)
     kos, trees = found["kos.pairs"].value, found["trees.leaves"].value
-    weighed = 64 * (constants["kos"]["columns"] - 1) * (constants["kos"]["columns"] - 2) // 2
+    bits = (constants["kos"]["columns"] - 1) * (constants["kos"]["columns"] - 2) // 2
+    weighed = {k: log2(4 ** (k - 1) * bits) - kappa for k in constants["softspoken"]["groups"]}
+    depth = constants["softspoken"]["depth"]
 
     def short(depth):
         return (1 + log2(depth + 5) - kappa - 1) / 2
@@ -357,8 +360,11 @@ def of_oblivious_transfer(constants):
         "kos.streams": log2(constants["kos"]["columns"] - 1) + 2 * (40 - 7) - kappa - 1,
         "kos.steps": -40 - kos,
         "softspoken.steps": -40 - found["softspoken"].value,
-        "softspoken.weighed": log2(weighed) - kappa,
-        "softspoken.weighed.steps": -40 - log2(weighed) + kappa,
+        "softspoken.steps.2": -40 - found["softspoken.2"].value,
+        "softspoken.run.8": log2(ceil(2**40 / KOS_BATCH)) + found["softspoken.8"].value,
+        "softspoken.weighed": weighed[depth],
+        "softspoken.weighed.steps": -40 - weighed[depth],
+        **{f"softspoken.weighed.{k}": value for k, value in weighed.items()},
         "trees.run": trees,
         "trees.pool": 20 + trees,
         "trees.48": log2(STORE_RUNS) + trees,

@@ -136,7 +136,7 @@ def test_the_command_measures_the_link_and_picks_where_it_listens():
         wire.greet(peer.channel, *command.plan("cot", 20_000))
         protocol, _ = wire.picked(peer.channel)
         wire.finish(peer.channel)
-        assert protocol in (b"kos", b"silent", b"ferret", b"ferret-uni")
+        assert protocol in (b"kos", b"softspoken", b"silent", b"ferret", b"ferret-uni")
 
 
 def check_correlated(delta, v, w):

@@ -14,7 +14,8 @@ use tacit::two_pc::wmk17::{Copies, probe};
 use tacit_crypto::{KAPPA, RHO};
 use tacit_ot::bit_triples::GROUP;
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
-use tacit_ot::extension::{kos, softspoken};
+use tacit_ot::extension::kos;
+use tacit_ot::extension::softspoken::Groups;
 use tacit_ot::silent::bcgikrs19::{Code, linear_weight};
 use tacit_ot::silent::ferret::{LEAST_SECURITY_BITS, Params, UniParams};
 
@@ -58,7 +59,11 @@ fn constants() -> Result<Value> {
         "kappa": KAPPA,
         "rho": RHO,
         "kos": {"columns": kos::SEEDS + 1},
-        "softspoken": {"columns": kos::SEEDS, "depth": softspoken::Groups::default().bits()},
+        "softspoken": {
+            "columns": kos::SEEDS,
+            "depth": Groups::default().bits(),
+            "groups": Groups::ALL.map(Groups::bits),
+        },
         "bit_triples": {"group": GROUP},
         "oos": {"length": code.length(), "dimension": code.dimension(), "distance": code.distance()},
         "paxos": {"length": shape.code_length(), "dimension": shape.code_dimension()},

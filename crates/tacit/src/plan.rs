@@ -434,7 +434,7 @@ mod tests {
         let anywhere = |security, count| {
             on_any_link(&request(security, Kind::Cot, count)).unwrap().map(|p| p.protocol.name)
         };
-        assert_eq!(anywhere(Security::Malicious, 128), Some("softspoken"));
+        assert_eq!(anywhere(Security::Malicious, 128), Some("kos"));
         assert_eq!(anywhere(Security::SemiHonest, 128), Some("iknp"));
         assert_eq!(anywhere(Security::Malicious, 10_000_000), None);
     }

@@ -77,7 +77,8 @@ pub(crate) struct Args {
     /// With ferret, all traffic comes first and the rest needs no peer; must match on both sides
     #[arg(long, conflicts_with_all = ["pool", "seed"])]
     up_front: bool,
-    /// The code of silent: linear (default) or quasi-cyclic; must match on both sides
+    /// The code: of silent linear (default) or quasi-cyclic, of softspoken groups-2, groups-4 or groups-8; must match
+    /// on both sides
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
     /// What is made; must match on both sides

@@ -61,7 +61,7 @@ pub(super) struct MakeArgs {
     /// The LPN set of ferret or ferret-uni, as in `tacit ot`; must match on both sides
     #[arg(long, value_name = "SET")]
     set: Option<String>,
-    /// The code of silent: linear (default) or quasi-cyclic; must match on both sides
+    /// The code of silent or softspoken, as in `tacit ot`; must match on both sides
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
     /// What kind of peer to protect against; must match on both sides

@@ -93,6 +93,9 @@ fn every_protocol_and_kind() {
         ("ferret", "cot", "malicious", "4"),
         ("ferret-uni", "rot", "malicious", "1"),
         ("ferret-uni", "cot", "semi-honest", "3"),
+        ("softspoken", "cot", "malicious", "1"),
+        ("softspoken", "rot", "semi-honest", "3"),
+        ("softspoken", "ot", "malicious", "2"),
         ("silent", "cot", "malicious", "2"),
         ("silent", "rot", "semi-honest", "1"),
         ("silent", "ot", "malicious", "3"),
@@ -120,6 +123,17 @@ fn every_protocol_and_kind() {
                 "{line}"
             );
         }
+    }
+}
+
+#[test]
+fn every_group_size_by_its_name() {
+    let bench = Bench::with_keys();
+    for (code, kind) in [("groups-2", "cot"), ("groups-4", "rot"), ("groups-8", "ot")] {
+        let extra = ["--protocol", "softspoken", "--code", code, "--kind", kind, "--count", "70001"];
+        let (s, _) = run(&bench, &extra);
+        check(&bench, kind, 70_001);
+        assert!(s.contains("\"protocol\":\"softspoken\""), "{s}");
     }
 }
 

@@ -79,7 +79,7 @@ fn picks_are_the_best_by_prediction() {
                 assert_eq!(predicted(picked[0]), best, "{link} {count} {kind} {security}");
                 let mut names: Vec<&str> = plan.iter().map(|c| c["protocol"].as_str().unwrap()).collect();
                 names.sort_unstable();
-                let offered = ["ferret", "ferret-uni", "iknp", "kos", "silent"];
+                let offered = ["ferret", "ferret-uni", "iknp", "kos", "silent", "softspoken"];
                 let offered = offered.iter().filter(|name| security == "semi-honest" || **name != "iknp");
                 assert!(names.iter().eq(offered), "{names:?}");
                 picks.insert(picked[0]["protocol"].as_str().unwrap().to_owned());

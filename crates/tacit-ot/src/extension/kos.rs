@@ -126,16 +126,6 @@ impl History {
         History(transcript)
     }
 
-    /// Of what is checked, and of nothing else.
-    pub(super) fn of_checked(
-        domain: &'static str,
-        channel: &mut Channel,
-        security: Security,
-        sender: bool,
-    ) -> Option<Self> {
-        (security == Security::Malicious).then(|| Self::of(domain, channel, sender))
-    }
-
     /// Takes in what determined the seeds.
     pub(super) fn bind(mut self, seeds: &Binding) -> Self {
         // proof: kos 5.2
@@ -415,6 +405,7 @@ impl<C: SendingColumns + 'static> KosSender<C> {
         let hashes = &mut hashes[batch % WINDOW];
         let (x, delta) = (answer[0], cote.delta());
         // proof: kos 2.5, 2.6
+        // proof: softspoken 2.4
         let result = spent.settle(C::CHECKED, || {
             let wrong = (1..KAPPA).fold(Block::ZERO, |wrong, i| {
                 wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i))))

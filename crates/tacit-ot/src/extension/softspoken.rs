@@ -5,9 +5,9 @@
 //! - Realises: correlated OT, against parties that keep to the protocol or malicious ones with abort; a
 //!   cheating receiver that passes learns c bits of Δ with probability at most 2^-c. From a base OT of the
 //!   same security, a PRG (AES-128 in counter mode) and, malicious, a universal hash with χ from a random
-//!   oracle.
-//! - Rounds: one message of the receiver. Bytes an OT: 16/k, malicious 0.26 + 16.2/k, and once for the trees 2,016
-//!   (k = 2), 3,040 or 3,552. AES blocks an OT and party: 2^k/k.
+//!   oracle where it is a hash.
+//! - Rounds: one message of the receiver; three where the sender draws χ. Bytes an OT: 16/k; malicious 0.04 more,
+//!   by hash 0.3; and once for the trees 2,016 (k = 2), 3,040 or 3,552. AES blocks an OT and party: 2^k/k.
 //!
 //! # Steps
 //!
@@ -22,15 +22,15 @@
 //!
 //! # The check
 //!
-//! As in KOS with χ by hash: the last block of a batch has random choices and the weight 1, the receiver
-//! sends x = hash(r) and every column's hash t_i, and the sender checks t_i = hash(w_i) ⊕ Δ_i·x.
+//! That of [KOS](super::kos), by its code: the last block of a batch has random choices and the weight 1, the
+//! receiver sends x = hash(r) and every column's hash t_i, and the sender checks t_i = hash(w_i) ⊕ Δ_i·x. χ is
+//! drawn by the sender ([`SoftSender::setup`]), or a hash of all that was sent ([`SoftSender::begin`]).
 //!
 //! Whatever a cheating receiver sends, corrections of trees that do not fit included, fixes for each group
-//! the columns W^D that the sender has if its k bits are D; all of them stand before χ is known, since χ
-//! hashes all that determines them. Let S be the set of those Δ that pass. Two of them that agree in bit i of
+//! the columns W^D that the sender has if its k bits are D; all of them stand before χ is known. Let S be the set of those Δ that pass. Two of them that agree in bit i of
 //! a group have W_i that hash alike; two that differ in it have W_i whose difference hashes to x. There are 127·2^k
 //! columns and 127·4^(k-1) such differences; that two different ones of these vectors hash alike has probability
-//! 2^-128 a pair, so with q trials of Fiat and Shamir q·2^-101 for k = 4. But
+//! 2^-128 a pair: 2^-101 for k = 4, and q times that with q trials of a hash. But
 //! for that there are V and r with w_i = V_i ⊕ Δ_i·r for all Δ in S: outputs are as in an honest run, and
 //! passing has told that Δ is in S, which has probability |S|/2^127.
 //!
@@ -41,7 +41,7 @@ use super::Setup;
 use super::columns::{ReceivingColumns, STRIDE, Scratch, SendingColumns, scratch};
 use super::iknp::{COLUMNS, IknpReceiver, IknpSender, Pairs, TILE, receiver_seeds, sender_seeds};
 use super::kos::{History, KosReceiver, KosSender, bytes_by_hash_of, bytes_of};
-use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Result, Security};
+use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Error, Result, Security};
 use core::ops::Range;
 use tacit_crypto::{BitVec, Block, KAPPA, Leaves, Prg};
 use tacit_net::Channel;
@@ -100,12 +100,28 @@ impl Groups {
         2 * (COLUMNS - self.count())
     }
 
-    /// What χ is drawn for.
-    const fn domain(self) -> &'static str {
+    /// What χ by hash are drawn for; nothing where that would leave too little, 2^-85 for each hash that is tried.
+    const fn domain(self) -> Option<&'static str> {
         match self {
-            Groups::Two => "tacit softspoken groups-2 v1",
-            Groups::Four => "tacit softspoken v1",
-            Groups::Eight => "tacit softspoken groups-8 v1",
+            Groups::Two => Some("tacit softspoken groups-2 v1"),
+            Groups::Four => Some("tacit softspoken v1"),
+            Groups::Eight => None,
+        }
+    }
+
+    /// Whether [`SoftSender::begin`] serves against such a peer.
+    pub const fn take_a_hash(self, security: Security) -> bool {
+        matches!(security, Security::SemiHonest) || self.domain().is_some()
+    }
+
+    /// The history that χ by hash are of, where there is a check.
+    fn history(self, channel: &mut Channel, security: Security, sender: bool) -> Result<Option<History>> {
+        match (security, self.domain()) {
+            (Security::SemiHonest, _) => Ok(None),
+            (Security::Malicious, Some(domain)) => Ok(Some(History::of(domain, channel, sender))),
+            (Security::Malicious, None) => {
+                Err(Error::Usage { protocol: NAME, what: "groups of eight bits take no challenge by a hash" })
+            }
         }
     }
 
@@ -401,7 +417,8 @@ impl SoftSender {
     /// begins likewise, see [`BaseOt::begin_receive`]. χ is a hash of what was sent, so that a request is one
     /// message: for few OTs.
     ///
-    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less.
+    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less, and for groups of
+    /// eight bits against a malicious peer, of which the hash would have too little.
     pub fn begin(
         channel: &mut Channel,
         base: &dyn BaseOt,
@@ -409,7 +426,7 @@ impl SoftSender {
         security: Security,
         groups: Groups,
     ) -> Result<Setup<Self>> {
-        let history = History::of_checked(groups.domain(), channel, security, true);
+        let history = groups.history(channel, security, true)?;
         Self::begin_with(channel, base, prg, security, groups, history)
     }
 
@@ -493,7 +510,7 @@ impl SoftReceiver {
         security: Security,
         groups: Groups,
     ) -> Result<Setup<Self>> {
-        let history = History::of_checked(groups.domain(), channel, security, false);
+        let history = groups.history(channel, security, false)?;
         Self::begin_with(channel, base, prg, security, groups, history)
     }
 

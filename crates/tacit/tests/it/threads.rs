@@ -54,7 +54,9 @@ fn correlate(job: &Job, threads: usize) {
 #[test]
 fn a_small_request_of_silent_ot_has_one_stream() {
     let base = ot::base_ot(None, Security::Malicious).unwrap();
-    for (name, count, streams) in [("silent", 100_000, 1), ("silent", 300_000, 2), ("kos", 100_000, 4)] {
+    for (name, count, streams) in
+        [("silent", 100_000, 1), ("silent", 300_000, 2), ("kos", 100_000, 4), ("softspoken", 100_000, 4)]
+    {
         let protocol = ot::protocol(name, Security::Malicious).unwrap();
         let pick = protocol.pick(1 << 20, Security::Malicious, &Choice::default()).unwrap();
         let job = Job { pick, kind: Kind::Rot, count };
@@ -70,9 +72,14 @@ fn a_small_request_of_silent_ot_has_one_stream() {
 
 #[test]
 fn every_count_and_number_of_threads() {
-    for (protocol, code) in
-        [("ferret", None), ("ferret-uni", None), ("silent", Some("linear")), ("silent", Some("quasi-cyclic"))]
-    {
+    for (protocol, code) in [
+        ("ferret", None),
+        ("ferret-uni", None),
+        ("silent", Some("linear")),
+        ("silent", Some("quasi-cyclic")),
+        ("softspoken", Some("groups-2")),
+        ("softspoken", Some("groups-8")),
+    ] {
         for security in [Security::SemiHonest, Security::Malicious] {
             let protocol = ot::protocol(protocol, security).unwrap();
             for (count, threads) in [(1, 2), (1000, 2), (1000, 4), (1_000_001, 3)] {

@@ -33,7 +33,7 @@ fn sender(
         (Security::SemiHonest, _) => Form::Plain(IknpSender::with(columns)),
         (Security::Malicious, Chi::Drawn) => Form::Checked(KosSender::with(columns, Some(prg), [7; 32])),
         (Security::Malicious, Chi::Hashed) => {
-            let history = History::of(groups.domain(), channel, true);
+            let history = History::of(groups.domain().unwrap(), channel, true);
             Form::Checked(KosSender::with(columns, None, [7; 32]).with_history(history))
         }
     };
@@ -52,7 +52,7 @@ fn parties(
         (Security::SemiHonest, _) => Form::Plain(IknpReceiver::with(columns, prg)),
         (Security::Malicious, Chi::Drawn) => Form::Checked(KosReceiver::with(columns, prg, [7; 32])),
         (Security::Malicious, Chi::Hashed) => {
-            let history = History::of(groups.domain(), b, false);
+            let history = History::of(groups.domain().unwrap(), b, false);
             Form::Checked(KosReceiver::with(columns, prg, [7; 32]).with_history(history))
         }
     };
@@ -69,7 +69,24 @@ fn each_shape() -> impl Iterator<Item = (Groups, Security, Chi)> {
         (Security::Malicious, Chi::Drawn),
         (Security::SemiHonest, Chi::Drawn),
     ];
-    Groups::ALL.into_iter().flat_map(move |groups| forms.map(|(security, chi)| (groups, security, chi)))
+    let all =
+        Groups::ALL.into_iter().flat_map(move |groups| forms.map(|(security, chi)| (groups, security, chi)));
+    all.filter(|(groups, _, chi)| is_there(*groups, *chi))
+}
+
+/// Groups of eight bits take no hash.
+fn is_there(groups: Groups, chi: Chi) -> bool {
+    chi == Chi::Drawn || groups.domain().is_some()
+}
+
+#[test]
+fn groups_of_eight_bits_take_no_challenge_by_hash() {
+    let (mut a, mut b) = memory::pair();
+    let (base, mut prg) = (base::default(), Prg::from_os());
+    let sender = SoftSender::begin(&mut a, &*base, &mut prg, Security::Malicious, Groups::Eight);
+    assert!(matches!(sender.err(), Some(Error::Usage { protocol: NAME, .. })));
+    let receiver = SoftReceiver::begin(&mut b, &*base, &mut prg, Security::Malicious, Groups::Eight);
+    assert!(matches!(receiver.err(), Some(Error::Usage { protocol: NAME, .. })));
 }
 
 #[test]
@@ -211,7 +228,7 @@ fn cheat(
     change(&mut corrections, &mut u, &mut error);
     let mut out = vec![Block::ONES; 300];
     let mut history =
-        (chi == Chi::Hashed).then(|| History::of(groups.domain(), &mut b, false).bind(&[7; 32]));
+        (chi == Chi::Hashed).then(|| History::of(groups.domain().unwrap(), &mut b, false).bind(&[7; 32]));
     let result = std::thread::scope(|scope| {
         let running = scope.spawn(|| sender.extend(&mut a, &mut out));
         b.send_blocks(&corrections).unwrap();
@@ -246,7 +263,8 @@ fn cheat(
 }
 
 fn each_cheat() -> impl Iterator<Item = (Groups, Chi)> {
-    Groups::ALL.into_iter().flat_map(|groups| [Chi::Hashed, Chi::Drawn].map(|chi| (groups, chi)))
+    let all = Groups::ALL.into_iter().flat_map(|groups| [Chi::Hashed, Chi::Drawn].map(|chi| (groups, chi)));
+    all.filter(|(groups, chi)| is_there(*groups, *chi))
 }
 
 #[test]
@@ -268,7 +286,7 @@ fn a_wrong_message_costs_a_guess_of_all_bits_of_a_group() {
             let (group, guess) = (seed as usize % groups.count(), seed as usize / groups.count());
             let guess = guess & ((1 << groups.bits()) - 1);
             let columns = groups.ranges().nth(group).unwrap();
-            let chi = [Chi::Hashed, Chi::Drawn][seed as usize % 2];
+            let chi = if seed % 2 == 0 && is_there(groups, Chi::Hashed) { Chi::Hashed } else { Chi::Drawn };
             let (ok, delta) = cheat(groups, chi, 10 * seed + 1000, |_, u, error| {
                 u[group * LEN] ^= Block::ONE;
                 for (bit, column) in columns.clone().enumerate() {
