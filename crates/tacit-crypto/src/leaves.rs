@@ -31,7 +31,7 @@ impl Leaves {
     pub fn new(seeds: &[Block], bits: usize) -> Self {
         let keys = seeds.iter().map(|seed| simd::aes::expand(Backend::active(), *seed)).collect();
         let first = (1usize << bits) - seeds.len();
-        assert!(first <= 1 && bits <= simd::leaves::MOST_BITS, "{} seeds for {bits} bits", seeds.len());
+        assert!(first <= 1 && bits <= simd::leaves::MOST_BITS, "{} seeds", seeds.len());
         Leaves { keys, bits, first, counter: 0 }
     }
 

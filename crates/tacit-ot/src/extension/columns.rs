@@ -4,7 +4,6 @@
 //! Everything here moves *tiles*: a few thousand rows of every column, small enough to stay in the
 //! second-level cache from the PRG through the XOR and the wire to the transpose.
 
-use super::iknp::{COLUMNS, TILE};
 use crate::Result;
 use tacit_crypto::{Block, KAPPA, Prg};
 use tacit_net::Channel;
@@ -68,6 +67,10 @@ pub trait ReceivingColumns: Send {
     fn sent(&self, len: usize) -> &[Block];
 }
 
+/// Blocks of 128 rows in a tile.
+pub(super) const TILE: usize = 64;
+/// Columns that need seeds: all but column 0.
+pub(super) const COLUMNS: usize = KAPPA - 1;
 /// From one column of a tile to the next.
 pub(super) const STRIDE: usize = stride_for(TILE);
 

@@ -13,7 +13,8 @@
 
 use super::Setup;
 use super::columns::{
-    CoteReceiver, CoteSender, Direct, Each, ReceivingColumns, Rows, STRIDE, Scratch, SendingColumns, scratch,
+    COLUMNS, CoteReceiver, CoteSender, Direct, Each, ReceivingColumns, Rows, STRIDE, Scratch, SendingColumns,
+    TILE, scratch,
 };
 use crate::spent::Spent;
 use crate::{
@@ -23,11 +24,6 @@ use crate::{
 use tacit_crypto::{BitVec, Block, KAPPA, Prg, transpose::columns_to_rows};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
-
-/// Blocks of 128 rows in a tile.
-pub(super) const TILE: usize = 64;
-/// Columns that need seeds and travel: all but column 0.
-pub(super) const COLUMNS: usize = KAPPA - 1;
 
 /// Pairs of seeds that are wiped when dropped.
 pub(super) type Pairs = Zeroizing<Vec<[Block; 2]>>;

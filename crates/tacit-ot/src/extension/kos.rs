@@ -36,12 +36,11 @@
 //!   costs R a guess of its Δ_i.
 
 use super::columns::{
-    CoteReceiver, CoteSender, Direct, Each, ReceivingColumns, Rows, STRIDE, Scratch, SendingColumns, scratch,
-    stride_for,
+    COLUMNS, CoteReceiver, CoteSender, Direct, Each, ReceivingColumns, Rows, STRIDE, Scratch, SendingColumns,
+    TILE, scratch, stride_for,
 };
 use super::iknp::{
-    COLUMNS, Choices, TILE, delta_from, receiver_seeds, receiver_seeds_from_rot, sender_seeds,
-    sender_seeds_from_rot,
+    Choices, delta_from, receiver_seeds, receiver_seeds_from_rot, sender_seeds, sender_seeds_from_rot,
 };
 use crate::spent::Spent;
 use crate::{

@@ -38,8 +38,8 @@
 //! hidden by u_g.
 
 use super::Setup;
-use super::columns::{ReceivingColumns, STRIDE, Scratch, SendingColumns, scratch};
-use super::iknp::{COLUMNS, IknpReceiver, IknpSender, Pairs, TILE, receiver_seeds, sender_seeds};
+use super::columns::{COLUMNS, ReceivingColumns, STRIDE, Scratch, SendingColumns, TILE, scratch};
+use super::iknp::{IknpReceiver, IknpSender, Pairs, receiver_seeds, sender_seeds};
 use super::kos::{History, KosReceiver, KosSender, bytes_by_hash_of, bytes_of};
 use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Error, Result, Security};
 use core::ops::Range;

@@ -56,7 +56,7 @@ const fn cot_ns(groups: Groups) -> f64 {
 
 const CHECK_NS: f64 = 1.5;
 /// A leaf of a tree: its node and its round keys.
-const LEAF_NS: f64 = 110.0;
+const TREES_LEAF_NS: f64 = 110.0;
 
 #[derive(Debug)]
 struct SoftSpoken {
@@ -115,7 +115,7 @@ impl Extension for SoftSpoken {
         let (n, piece) = (share as f64, PIECE as u64);
         let leaves = (self.groups.count() << self.groups.bits()) as f64;
         Work {
-            aes: n * (cot_ns(self.groups) - CHECK_NS) + leaves * LEAF_NS,
+            aes: n * (cot_ns(self.groups) - CHECK_NS) + leaves * TREES_LEAF_NS,
             multiply_add: n * check,
             gather: 0.0,
             alone: 0.0,
