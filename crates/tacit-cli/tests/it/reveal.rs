@@ -510,7 +510,7 @@ fn a_dry_run_says_cost_and_what_is_learned() {
 
 #[test]
 fn statistics_are_computed_on_shares_of_the_intersection() {
-    for (shop, insurer) in [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9)] {
+    for (shop, insurer) in [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9), (0..1300, 90..1500)] {
         let (bench, plain) = bench(shop, insurer);
         let mut largest: BTreeMap<&String, i64> = BTreeMap::new();
         for row in &plain.rows {
@@ -573,7 +573,8 @@ pub fn main(income: i32, debt: u16, limit: i32, good: bool) -> i32 {
 
 #[test]
 fn shares_feed_a_function_in_the_same_session() {
-    for (shop, insurer) in [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9)] {
+    for (shop, insurer) in [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9), (0..1300, 90..1500)]
+    {
         let bench = Bench::new();
         let common = credit(&bench, shop, insurer);
         bench.write("credit.garble.rs", CREDIT);
@@ -602,6 +603,34 @@ fn shares_feed_a_function_in_the_same_session() {
                 assert!(learned.contains("over all common keys"), "{learned}");
             }
         }
+    }
+}
+
+/// More keys than one circuit could hold.
+#[test]
+fn twenty_thousand_keys_are_folded() {
+    let bench = Bench::new();
+    let common = credit(&bench, 0..20_000, 5_000..25_000);
+    assert_eq!(common.len(), 15_000);
+    let largest = common.iter().map(|row| row[0]).max().unwrap();
+    let over = common.iter().filter(|row| row[0] > 60).count() as i64;
+    let sum: i64 = common.iter().map(|row| row[0].min(row[2])).sum();
+    let shares = ["--reveal", "shares", "--eval", "signed-min32", "--aggregate", "sum"];
+    let cases: [(&[&str], &str, i64); 3] = [
+        (&["--reveal", "max:income"], "max", largest),
+        (&["--reveal", "over:60:income"], "over", over),
+        (&[&shares[..], &TO_OWNER].concat(), "sum", sum),
+    ];
+    for (kind, name, expected) in cases {
+        let both = with(&[kind, &["--min-matches", "15000"]].concat());
+        let theirs = if name == "sum" { &["--give", "limit"][..] } else { &[] };
+        let (a, b) = run(
+            &bench,
+            &[&both[..], &["--give", "income", "--result", "peer"]].concat(),
+            &[&both[..], theirs].concat(),
+        );
+        assert!(object(&a).get(name).is_none());
+        assert_eq!(object(&b)[name].as_i64(), Some(expected), "{}", object(&b));
     }
 }
 

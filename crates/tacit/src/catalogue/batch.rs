@@ -1,13 +1,14 @@
 //! Rows side by side on XOR shares, by the messages of [`tacit_2pc::batch`].
 
-use super::cost::{Link, Machine, SETUP_BYTES, SETUP_POINTS};
+use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::evaluation::{Cost, EvalRequest, Evaluation};
 use super::{Assumption, Choice, Entry, Kind, Pick, Runs};
 use crate::limits::Limit;
 use crate::{Result, plan};
 use std::time::Duration;
-use tacit_2pc::Owner;
 use tacit_2pc::batch::Layout;
+use tacit_2pc::batch::fold::Fold;
+use tacit_2pc::{OutputTo, Owner};
 use tacit_ot::Security;
 
 /// GMW on XOR shares, with triples out of OT both ways.
@@ -85,6 +86,31 @@ fn cost(request: &EvalRequest) -> Option<Cost> {
         trips: 2.0 * trips as f64 + layout.rounds() as f64 + 2.0,
         early: [0.0; 2],
         both_ways: true,
+    })
+}
+
+/// `candidate` with a fold after it.
+pub(crate) fn and_fold(candidate: Candidate, fold: &Fold, link: &Link, machine: &Machine) -> Result<Candidate> {
+    let triples = fold.triples();
+    let near = Link { megabits: f64::INFINITY, round_trip: Duration::ZERO };
+    let direction =
+        transfers(triples, None)?.predict((triples, Kind::Rot, Security::SemiHonest, 1), &near, machine);
+    let opened = [Owner::Garbler, Owner::Evaluator].map(|role| fold.opened(role, OutputTo::Both));
+    let heads = 2.0 * FRAME * fold.messages() as f64;
+    let bytes = 2.0 * direction.bytes as f64 + opened.iter().sum::<u64>() as f64 + heads;
+    let trips = 2 * direction.rounds + fold.rounds();
+    let nanoseconds = RUN_NS
+        + 2e9 * direction.time.as_secs_f64()
+        + fold.messages() as f64 * MESSAGE_NS
+        + triples as f64 * GATE_NS
+        + link.pass(bytes)
+        + link.wait(trips as f64);
+    Ok(Candidate {
+        time: candidate.time + Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
+        bytes: candidate.bytes + bytes as u64,
+        rounds: candidate.rounds + trips,
+        base_batches: candidate.base_batches + 2,
+        ..candidate
     })
 }
 

@@ -6,6 +6,7 @@ pub mod pool;
 mod settle;
 mod source;
 
+pub(super) use batch::both_ways;
 pub use source::{FileOptions, PROGRAM, load, load_program, load_with};
 
 pub(super) use settle::{Settled, by_link, measures, probe, receive_rate, size};

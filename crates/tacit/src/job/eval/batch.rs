@@ -1,7 +1,7 @@
 //! Rows side by side on shares.
 
 use super::{BYTES_GATE, Job, Rows, Step, Tell};
-use crate::catalogue::{BATCH, transfers};
+use crate::catalogue::{AnyReceiver, AnySender, BATCH, Pick, transfers};
 use crate::{Error, Result};
 use tacit_2pc::batch;
 use tacit_crypto::{BitVec, Prg};
@@ -51,22 +51,32 @@ impl Job<'_> {
     ) -> Result<Option<Rows>> {
         let triples = self.function.circuit().stats().and.saturating_mul(rows.len() as u64);
         let pick = transfers(triples, self.options.ot.map(|ot| ot.name))?;
-        let (senders, receivers) = match channel.party() {
-            Party::First => {
-                let senders = pick.senders(channel, base, prg, 1)?;
-                (senders, pick.receivers(channel, base, prg, 1)?)
-            }
-            Party::Second => {
-                let receivers = pick.receivers(channel, base, prg, 1)?;
-                (pick.senders(channel, base, prg, 1)?, receivers)
-            }
-        };
-        let streams = senders.into_iter().next().zip(receivers.into_iter().next());
-        let (mut sender, mut receiver) = streams.ok_or_else(|| Error::Other("no stream was made".into()))?;
+        let (mut sender, mut receiver) = both_ways(channel, base, prg, &pick)?;
         channel.flush()?;
         tell(Step::Ready);
         let (function, role, to) = (self.function, self.role, self.output_to);
         let streams: batch::Streams<'_> = (&mut sender, &mut receiver);
         Ok(batch::run(channel, streams, function, role, rows, to, |more| tell(Step::Rows(more)))?)
     }
+}
+
+/// A stream of correlated OT that we send, and one that we receive.
+pub(in crate::job) fn both_ways(
+    channel: &mut Channel,
+    base: &dyn BaseOt,
+    prg: &mut Prg,
+    pick: &Pick,
+) -> Result<(AnySender, AnyReceiver)> {
+    let (senders, receivers) = match channel.party() {
+        Party::First => {
+            let senders = pick.senders(channel, base, prg, 1)?;
+            (senders, pick.receivers(channel, base, prg, 1)?)
+        }
+        Party::Second => {
+            let receivers = pick.receivers(channel, base, prg, 1)?;
+            (pick.senders(channel, base, prg, 1)?, receivers)
+        }
+    };
+    let streams = senders.into_iter().next().zip(receivers.into_iter().next());
+    streams.ok_or_else(|| Error::Other("no stream was made".into()))
 }

@@ -1,7 +1,9 @@
 //! A function of the intersection that nobody sees: shares of it go into a circuit in the same session.
 
+use super::folded;
 use crate::job::{Course, Observer, Phase, eval};
 use crate::{Error, Result};
+use tacit_2pc::batch::fold::Fold;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::Field;
 use tacit_2pc::circuit::{Bit, Builder, Circuit, Int, Integer, Uint, evaluate};
@@ -14,11 +16,12 @@ use tacit_psi::paxos::{self, Learns};
 use tacit_psi::vole_psi::circuit::{self, Shares};
 use zeroize::Zeroizing;
 
-/// The most keys that a side may have: the circuit of all bins is held in memory, some 90 kB a key.
+/// The most keys that a side may have for a function of the caller's own: the circuit of all bins is held in memory,
+/// some 90 kB a key.
 pub const MAX_SHARED: u64 = 1 << 12;
 
 /// Bits of a number of a key.
-const BITS: usize = 64;
+pub(super) const BITS: usize = 64;
 
 /// A place of the intersection inside the circuit: whether there is a common key, and both parties' numbers
 /// of it, of the one that listens first. Without a common key, and of a party that gives no numbers, they are
@@ -45,6 +48,23 @@ pub(super) const PHASES: &[Phase] = &[
 
 /// As [`Then`], of what may be refused.
 pub(super) type TryThen<'f> = dyn Fn(&mut Builder, &[Place]) -> Result<Vec<Uint>> + 'f;
+
+/// How the same is computed for many keys: by a fold of rows side by side.
+pub(super) struct Folding<'f> {
+    /// For so many places, where the numbers of the sides that are named are zero.
+    pub(super) fold: &'f dyn Fn(usize, [bool; 2]) -> Result<Fold>,
+    /// Gates of the function of a key.
+    pub(super) gates: u64,
+    /// What stands for a key without a number.
+    pub(super) absent: Option<i64>,
+}
+
+/// Whether so many keys are enough.
+pub(super) fn enough(b: &mut Builder, matches: &Uint, min_matches: u64) -> Bit {
+    let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(BITS + 1));
+    let matches = matches.resize(least.bits().len());
+    b.le(&least, &matches)
+}
 
 /// The circuit of `then` over so many places, of which each party has a share: its inputs. Of the sides that
 /// `silent` names the numbers are zero, whatever they put in.
@@ -98,6 +118,8 @@ fn input(shares: &Shares, me: Party) -> BitVec {
 /// `then` makes of it to whom `options.learns` names. Returns the outputs if that is us, and the peer's
 /// distinct keys. The numbers of a side that gets the outputs count `to_owner` alone.
 ///
+/// One garbled circuit computes it, or for many keys `folding` where there is one: the sizes of both sets decide.
+///
 /// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
 /// the two sides' functions differ.
 pub(super) fn run<E: AsRef<[u8]> + Sync>(
@@ -105,19 +127,21 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     base: &(dyn BaseOt + Send + Sync),
     elements: &[E],
     numbers: Option<&[i64]>,
-    (then, to_owner): (&TryThen<'_>, bool),
+    (then, folding, to_owner): (&TryThen<'_>, Option<Folding<'_>>, bool),
     options: &paxos::Options<'_>,
     observer: &dyn Observer,
 ) -> Result<(Option<Vec<BitVec>>, u64)> {
     let course = Course::begin(PHASES, channels, 0, observer);
     let channel = crate::job::first(channels)?;
     let me = channel.party();
-    let blocks: Option<Vec<Block>> =
-        numbers.map(|numbers| numbers.iter().map(|&number| Block::new(u128::from(number as u64))).collect());
+    let absent = folding.as_ref().and_then(|folding| folding.absent);
+    let block = |&number: &i64| folded::block(number, absent);
+    let blocks: Option<Zeroizing<Vec<Block>>> =
+        numbers.map(|numbers| Zeroizing::new(numbers.iter().map(block).collect()));
     let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
     let both = paxos::Options { learns: Learns::Both, ..*options };
     let shares =
-        circuit::shares(channel, &mut Prg::from_os(), elements, blocks.as_deref(), &both, &mut told)?;
+        circuit::shares(channel, &mut Prg::from_os(), elements, blocks.as_deref().map(Vec::as_slice), &both, &mut told)?;
     let learns_here = options.learns != Learns::Peer;
     let gets = [Party::First, Party::Second]
         .map(|side| options.learns != if side == me { Learns::Peer } else { Learns::Me });
@@ -127,17 +151,23 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
         let outputs = evaluate(&build(0, silent, then)?, &[]);
         return Ok((learns_here.then_some(outputs), shares.peer_elements));
     }
-    let circuit = build(shares.bins(), silent, then)?;
-    let ours = circuit.digest();
-    channel.send(&ours)?;
-    channel.flush()?;
-    let mut theirs = [0; 32];
-    channel.recv(&mut theirs)?;
-    if ours != theirs {
-        return Err(Error::Peer(
-            "the two sides compute different functions of the intersection; start both with the same".into(),
-        ));
+    drop(blocks);
+    let role = if me == Party::First { Owner::Garbler } else { Owner::Evaluator };
+    let output_to = match (options.learns, role) {
+        (Learns::Both, _) => OutputTo::Both,
+        (Learns::Me, Owner::Garbler) | (Learns::Peer, Owner::Evaluator) => OutputTo::Garbler,
+        _ => OutputTo::Evaluator,
+    };
+    let smaller = shares.peer_elements.min(elements.len() as u64);
+    if let Some(folding) = folding.filter(|folding| !folded::garbled(smaller, folding.gates)) {
+        let fold = (folding.fold)(shares.bins(), silent)?;
+        compare(channel, fold.digest())?;
+        let mut told = |done, total| course.at(PHASES.len() - 1, done, total);
+        let outputs = folded::run(channel, base, &shares, &fold, (role, output_to), &mut told)?;
+        return Ok((outputs, shares.peer_elements));
     }
+    let circuit = build(shares.bins(), silent, then)?;
+    compare(channel, circuit.digest())?;
     let side = Field::number("shares", circuit.shape().inputs[0]);
     let outputs = circuit.shape().outputs.iter().map(|&width| Field::number("output", width)).collect();
     let function = Function {
@@ -149,12 +179,6 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
         outputs,
     };
     let prepared = Prepared::from_function(&function)?;
-    let role = if me == Party::First { Owner::Garbler } else { Owner::Evaluator };
-    let output_to = match (options.learns, role) {
-        (Learns::Both, _) => OutputTo::Both,
-        (Learns::Me, Owner::Garbler) | (Learns::Peer, Owner::Evaluator) => OutputTo::Garbler,
-        _ => OutputTo::Evaluator,
-    };
     let job = eval::Job {
         function: &prepared,
         role,
@@ -165,6 +189,20 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     course.at(PHASES.len() - 1, 0, 1);
     let rows = job.run_marked(channel, 1, base, &[vec![input(&shares, me)]], &mut |_| ())?;
     Ok((rows.and_then(|rows| rows.into_iter().next()), shares.peer_elements))
+}
+
+/// An error unless the peer computes what we do.
+fn compare(channel: &mut Channel, ours: [u8; 32]) -> Result<()> {
+    channel.send(&ours)?;
+    channel.flush()?;
+    let mut theirs = [0; 32];
+    channel.recv(&mut theirs)?;
+    match ours == theirs {
+        true => Ok(()),
+        false => Err(Error::Peer(
+            "the two sides compute different functions of the intersection; start both with the same".into(),
+        )),
+    }
 }
 
 /// A statistic of the numbers of common keys, which needs no function of the caller's.
@@ -223,11 +261,7 @@ impl Statistic {
             numbers.push(b.mux(counts, number, &absent));
         }
         let matches = b.count_ones(&counted);
-        let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(BITS + 1));
-        let enough = {
-            let matches = matches.resize(least.bits().len());
-            b.le(&least, &matches)
-        };
+        let enough = enough(b, &matches, min_matches);
         let any = b.any(&counted);
         let value = match self {
             Statistic::Over(limit) => {
