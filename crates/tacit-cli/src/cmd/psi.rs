@@ -54,9 +54,9 @@ What is revealed (--reveal; must match on both sides, columns aside):
   sum:COL         the sum of COL over the rows of matching keys; the column's owner adds --give COL
   mean:COL        the same with the number of rows added up: both are shown, and the mean
   max:COL, min:COL, over:N:COL  the largest or smallest number of a matching key, or how many have
-                  one above N; up to 4,096 keys on each side
+                  one above N; up to 4,194,304 keys on each side
   shares          nothing by themselves: they go into the function of --eval, and --aggregate of its
-                  results for all matching keys is shown; up to 4,096 keys on each side
+                  results for all matching keys is shown; up to 4,194,304 keys on each side
 Against a peer that may cheat, a count, sum or mean takes at most 16,384 keys on each side (seconds
 and a gigabyte for 4,096; --dry-run estimates); max, min, over and shares need --security semi-honest.
 --min-matches N withholds a number unless N keys match. Two ways to abuse numbers remain: padding
