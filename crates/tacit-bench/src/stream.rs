@@ -92,7 +92,9 @@ fn run_program<P: Program + 'static>(
         Security::Malicious => &AUTHENTICATED,
     });
     if entry.name == BATCH.name {
-        return Err(Error::Usage("batch holds its circuit, and no gates are streamed; take --protocol yao".into()));
+        return Err(Error::Usage(
+            "batch holds its circuit, and no gates are streamed; take --protocol yao".into(),
+        ));
     }
     let (first, second) = (count_ands(program(1)), count_ands(program(2)));
     let steps = 1 + args.count.saturating_sub(first).div_ceil(second - first);

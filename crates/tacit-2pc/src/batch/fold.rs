@@ -17,16 +17,13 @@ use super::triples::Triples;
 use super::{Batch, Compared, Engine, Layout, PROTOCOL, Streams, Terms, agree_for, fitting, levels};
 use crate::circuit::{Bit, Builder, Circuit, FIRST_INPUT, Form, InvalidCircuit, Uint};
 use crate::{Error, OutputTo, Owner, Prepared, Result};
-use tacit_crypto::{BitVec, Transcript};
+use tacit_crypto::BitVec;
+use tacit_crypto::transcript::Transcript;
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
-const COMPARED: Compared = Compared {
-    protocol: PROTOCOL,
-    sizes: "tacit fold sizes v1",
-    rest: "tacit fold v1",
-    scheme: "gmw",
-};
+const COMPARED: Compared =
+    Compared { protocol: PROTOCOL, sizes: "tacit fold sizes v1", rest: "tacit fold v1", scheme: "gmw" };
 
 /// What is made of a number of every row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,10 +77,7 @@ fn count_bits(rows: usize) -> usize {
 }
 
 /// A circuit with one input, in both forms.
-fn prepared(
-    bits: usize,
-    body: &mut dyn FnMut(&mut Builder, &Uint) -> Vec<Uint>,
-) -> Result<Prepared> {
+fn prepared(bits: usize, body: &mut dyn FnMut(&mut Builder, &Uint) -> Vec<Uint>) -> Result<Prepared> {
     let mut build = |form| -> std::result::Result<Circuit, InvalidCircuit> {
         let mut builder = Builder::with_form(form);
         let input = builder.input(bits as u32);
@@ -250,7 +244,8 @@ impl Fold {
         agree_for(&COMPARED, channel, role, &terms)?;
         let all = self.triples();
         let triples = Triples::new(sender, receiver, all.into());
-        let mut run = Run { channel, triples, role, output_to, step: 0, used: 0, told: &mut |used| told(used, all) };
+        let mut run =
+            Run { channel, triples, role, output_to, step: 0, used: 0, told: &mut |used| told(used, all) };
         let made = run.through(fitting(&self.row, rows), rows, &mut |batch, first| {
             batch.put_words(self.bits, first, share);
         })?;
@@ -377,7 +372,12 @@ impl Run<'_, '_> {
     }
 
     /// The batches of the group that begins with row `first`.
-    fn group(&mut self, engine: &Engine<'_>, (first, end): (usize, usize), put: &mut Put<'_>) -> Result<Vec<Batch>> {
+    fn group(
+        &mut self,
+        engine: &Engine<'_>,
+        (first, end): (usize, usize),
+        put: &mut Put<'_>,
+    ) -> Result<Vec<Batch>> {
         let starts = (first..end).step_by(engine.layout.batch()).enumerate();
         let mut batches: Vec<Batch> = starts
             .map(|(number, start)| {

@@ -41,12 +41,8 @@ use zeroize::Zeroizing;
 
 const PROTOCOL: &str = "batch";
 
-const COMPARED: Compared = Compared {
-    protocol: PROTOCOL,
-    sizes: "tacit batch sizes v1",
-    rest: "tacit batch v1",
-    scheme: "gmw",
-};
+const COMPARED: Compared =
+    Compared { protocol: PROTOCOL, sizes: "tacit batch sizes v1", rest: "tacit batch v1", scheme: "gmw" };
 
 /// The security of this protocol.
 pub const SECURITY: Security = Security::SemiHonest;

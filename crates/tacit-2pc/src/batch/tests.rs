@@ -83,7 +83,8 @@ fn both(
     let side = |role, rows: &[Vec<BitVec>], channel: &mut Channel| {
         let (mut sender, mut receiver) = streams(channel);
         let (mut done, streams) = (0, (&mut sender as &mut dyn CotSender, &mut receiver as _));
-        let out = run_in(layout.clone(), channel, streams, function, role, rows, to, |more| done += more).unwrap();
+        let out =
+            run_in(layout.clone(), channel, streams, function, role, rows, to, |more| done += more).unwrap();
         assert_eq!(done, rows.len());
         out
     };

@@ -103,7 +103,8 @@ impl Function {
         signed: bool,
         bounds: Option<[i64; 2]>,
     ) -> (Addend, Vec<Bit>) {
-        let prepared = (builder.form() == Form::Shallow).then(|| Prepared::from_function(self).ok()).flatten();
+        let prepared =
+            (builder.form() == Form::Shallow).then(|| Prepared::from_function(self).ok()).flatten();
         let shallow = prepared.as_ref().and_then(|prepared| prepared.shallow());
         let circuit = shallow.map_or(&self.circuit, |shallow| shallow.circuit());
         let mut outputs = replay(builder, circuit, inputs).into_iter();
@@ -111,7 +112,9 @@ impl Function {
         let signed = signed || self.outputs.first().is_some_and(|field| field.kind == Kind::Signed);
         let addend = match (aggregate, bounds) {
             (Aggregate::Count, _) => Addend::Unsigned(Uint::from_bits(vec![builder.any(value.bits())])),
-            (Aggregate::Sum, Some(bounds)) => Addend::Signed(within(builder, &value, signed, bounds).as_int()),
+            (Aggregate::Sum, Some(bounds)) => {
+                Addend::Signed(within(builder, &value, signed, bounds).as_int())
+            }
             (Aggregate::Sum, None) if signed => Addend::Signed(value.as_int()),
             (Aggregate::Sum, None) => Addend::Unsigned(value),
         };

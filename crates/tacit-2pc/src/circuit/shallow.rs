@@ -132,8 +132,7 @@ mod tests {
         let sized = |width: u32| names.map(|name| format!("{name}{width}"));
         let widths = [1, 2, 3, 7, 16, 33, 64];
         let others = ["checked-add16", "checked-mul9", "signed-lt8", "hamming40", "sha1", "modexp8"];
-        let all: Vec<String> =
-            widths.into_iter().flat_map(sized).chain(others.map(str::to_owned)).collect();
+        let all: Vec<String> = widths.into_iter().flat_map(sized).chain(others.map(str::to_owned)).collect();
         for name in all {
             let Some(small) = named::find(&name) else { panic!("{name}") };
             let shallow = named::find_in(&name, Form::Shallow).unwrap();
@@ -179,8 +178,7 @@ mod tests {
                 let mut b = Builder::with_form(form);
                 let input = b.input(4);
                 let constant = Uint::constant(y, 4);
-                let (mut sum, out) =
-                    b.add_slices(input.bits(), constant.bits(), Bit::constant(carry == 1));
+                let (mut sum, out) = b.add_slices(input.bits(), constant.bits(), Bit::constant(carry == 1));
                 sum.push(out);
                 b.finish(&[Uint::from_bits(sum)]).unwrap()
             };

@@ -17,8 +17,7 @@ fn both(bench: &Bench, function: &str, inputs: [&str; 2], extra: &[&str]) -> (Sa
 fn by_words(bench: &Bench, function: &str, inputs: [&str; 2], extra: [&[&str]; 2]) -> (Said, Said) {
     let address = format!("127.0.0.1:{}", free_port());
     let side = |mode, role, key, peer, i: usize| {
-        let mut args =
-            vec!["--json", "eval", function, mode, &address, "--identity", key, "--peer", peer];
+        let mut args = vec!["--json", "eval", function, mode, &address, "--identity", key, "--peer", peer];
         args.extend(["--role", role, "--input", inputs[i], "--timeout", "20"]);
         args.extend(["--security", "semi-honest", "--protocol", "batch"]);
         args.extend(extra[i]);
@@ -125,7 +124,8 @@ fn a_dry_run_foresees_bytes_and_levels() {
     let (few, many) = (foreseen("100"), foreseen("1000000"));
     assert_eq!((&few["protocol"], &few["and_depth"]), (&"batch".into(), &7.into()));
     assert_eq!((&many["and"], &many["and_depth"]), (&64.into(), &64.into()));
-    let bytes = |said: &Value| said["garbler_bytes"].as_f64().unwrap() + said["evaluator_bytes"].as_f64().unwrap();
+    let bytes =
+        |said: &Value| said["garbler_bytes"].as_f64().unwrap() + said["evaluator_bytes"].as_f64().unwrap();
     let each = bytes(&many) / (64.0 * 1e6);
     assert!((0.5..1.2).contains(&each), "{each} bytes a gate");
     column(&bench, "a.csv", 100, 77_777);

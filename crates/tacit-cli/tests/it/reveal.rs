@@ -510,7 +510,9 @@ fn a_dry_run_says_cost_and_what_is_learned() {
 
 #[test]
 fn statistics_are_computed_on_shares_of_the_intersection() {
-    for (shop, insurer) in [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9), (0..1300, 90..1500)] {
+    for (shop, insurer) in
+        [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9), (0..1300, 90..1500)]
+    {
         let (bench, plain) = bench(shop, insurer);
         let mut largest: BTreeMap<&String, i64> = BTreeMap::new();
         for row in &plain.rows {
@@ -573,7 +575,8 @@ pub fn main(income: i32, debt: u16, limit: i32, good: bool) -> i32 {
 
 #[test]
 fn shares_feed_a_function_in_the_same_session() {
-    for (shop, insurer) in [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9), (0..1300, 90..1500)]
+    for (shop, insurer) in
+        [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9), (0..1300, 90..1500)]
     {
         let bench = Bench::new();
         let common = credit(&bench, shop, insurer);

@@ -65,9 +65,8 @@ fn cost(request: &EvalRequest) -> Option<Cost> {
         0 => None,
         _ => Some(pick.predict((triples, Kind::Rot, Security::SemiHonest, 1), &near, reference)),
     };
-    let ns = direction.as_ref().map_or(0.0, |one| {
-        one.time.as_secs_f64() * 1e9 - SETUP_POINTS * reference.point
-    });
+    let ns =
+        direction.as_ref().map_or(0.0, |one| one.time.as_secs_f64() * 1e9 - SETUP_POINTS * reference.point);
     let of_ots = direction.as_ref().map_or(0.0, |one| one.bytes as f64 - SETUP_BYTES);
     let trips = direction.as_ref().map_or(0, |one| one.rounds);
     let side = |role| {
@@ -90,7 +89,12 @@ fn cost(request: &EvalRequest) -> Option<Cost> {
 }
 
 /// `candidate` with a fold after it.
-pub(crate) fn and_fold(candidate: Candidate, fold: &Fold, link: &Link, machine: &Machine) -> Result<Candidate> {
+pub(crate) fn and_fold(
+    candidate: Candidate,
+    fold: &Fold,
+    link: &Link,
+    machine: &Machine,
+) -> Result<Candidate> {
     let triples = fold.triples();
     let near = Link { megabits: f64::INFINITY, round_trip: Duration::ZERO };
     let direction =

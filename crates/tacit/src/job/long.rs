@@ -62,7 +62,8 @@ impl Job<'_> {
     pub fn check(&self) -> Result<()> {
         match self.protocol {
             Some(entry) if entry.name == BATCH.name => {
-                let what = "batch holds the circuit, and this function is too large for that; take yao".into();
+                let what =
+                    "batch holds the circuit, and this function is too large for that; take yao".into();
                 Err(Error::Parameter { name: "protocol", what })
             }
             Some(entry) if entry.security != self.security => {

@@ -322,9 +322,7 @@ impl Job {
         }
         let places = cuckoo::bins(usize::try_from(keys).unwrap_or(usize::MAX));
         Ok(match (&self.reveal, &self.each) {
-            (Reveal::Of(statistic, _), _) => {
-                Some(statistic.fold(places, 0, [false; 2], self.min_matches)?)
-            }
+            (Reveal::Of(statistic, _), _) => Some(statistic.fold(places, 0, [false; 2], self.min_matches)?),
             (Reveal::Shares, Some(each)) => {
                 Some(each.fold(places, [false; 2], self.min_matches, self.bounds)?)
             }
@@ -652,8 +650,7 @@ impl Job {
             let owner = usize::from(ours != (channel.party() == Party::First));
             let then =
                 |b: &mut Builder, places: &[Place]| Ok(statistic.compute(b, places, owner, self.min_matches));
-            let fold =
-                |places, silent: [bool; 2]| statistic.fold(places, owner, silent, self.min_matches);
+            let fold = |places, silent: [bool; 2]| statistic.fold(places, owner, silent, self.min_matches);
             let folding = Folding { fold: &fold, gates: 0, absent: Some(statistic.absent()) };
             let then: (&shared::TryThen<'_>, _, bool) = (&then, Some(folding), self.result_to_owner);
             let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
@@ -667,8 +664,7 @@ impl Job {
             };
             let then =
                 |b: &mut Builder, places: &[Place]| each.compute(b, places, self.min_matches, self.bounds);
-            let fold =
-                |places, silent: [bool; 2]| each.fold(places, silent, self.min_matches, self.bounds);
+            let fold = |places, silent: [bool; 2]| each.fold(places, silent, self.min_matches, self.bounds);
             let folding = Folding { fold: &fold, gates: each.gates(), absent: None };
             let then: (&shared::TryThen<'_>, _, bool) = (&then, Some(folding), self.result_to_owner);
             let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
@@ -723,7 +719,15 @@ impl Job {
         }
         self.check_owner_of(!self.give.is_empty() || numbers.is_some())?;
         let then = |b: &mut Builder, places: &[Place]| self.opened(then(b, places));
-        shared::run(channels, base, elements, numbers, (&then, None, self.result_to_owner), &options, observer)
+        shared::run(
+            channels,
+            base,
+            elements,
+            numbers,
+            (&then, None, self.result_to_owner),
+            &options,
+            observer,
+        )
     }
 
     fn rows<E: AsRef<[u8]> + Sync>(

@@ -72,8 +72,11 @@ fn statistics_of_few_and_of_many_keys_are_those_of_the_common_ones() {
     for (at, (ours, theirs)) in cases.into_iter().enumerate() {
         for statistic in [Statistic::Max, Statistic::Min, Statistic::Over(-20)] {
             let (ours, theirs) = (set(ours.clone(), statistic.absent()), set(theirs.clone(), 0));
-            let numbers: Vec<i64> =
-                common(&ours, &theirs).iter().map(|[ours, _]| *ours).filter(|n| *n != statistic.absent()).collect();
+            let numbers: Vec<i64> = common(&ours, &theirs)
+                .iter()
+                .map(|[ours, _]| *ours)
+                .filter(|n| *n != statistic.absent())
+                .collect();
             // To the other side; enough, or one too few.
             for least in [numbers.len(), numbers.len() + 1] {
                 let reveal = Reveal::Of(statistic, "amount".into());
@@ -133,7 +136,9 @@ fn totals_of_functions_are_folded_and_keep_bounds_flags_and_signs() {
         ("signed-lt32", Aggregate::Count, None, true, |x, y| (x < y).into()),
         ("checked-add8", Aggregate::Sum, widest, true, |x, y| (x + y & 255).into()),
     ];
-    for (ours, theirs) in [(0..1000, 200..1500), (0..1300, 200..1500), (0..1100, 4000..5100), (0..2000, 0..2000)] {
+    for (ours, theirs) in
+        [(0..1000, 200..1500), (0..1300, 200..1500), (0..1100, 4000..5100), (0..2000, 0..2000)]
+    {
         let (ours, theirs) = (set(ours, 0), set(theirs, 3));
         let pairs = common(&ours, &theirs);
         for (name, total, bounds, give_both, of) in cases {

@@ -26,7 +26,10 @@ fn function(rows: usize, least: i128) -> Fold {
     let last = |b: &mut Builder, totals: &[Uint]| {
         let count = totals[0].resize(40);
         let few = b.lt(&count, &Uint::constant(least, 40));
-        totals.iter().map(|total| Uint::from_bits(total.bits().iter().map(|&bit| b.and(bit, !few)).collect())).collect()
+        totals
+            .iter()
+            .map(|total| Uint::from_bits(total.bits().iter().map(|&bit| b.and(bit, !few)).collect()))
+            .collect()
     };
     Fold::new(rows, BITS, &row, &last).unwrap()
 }
@@ -103,7 +106,11 @@ fn folds_are_the_plain_sums_and_largest_for_any_number_of_rows() {
         for to in [OutputTo::Garbler, OutputTo::Evaluator, OutputTo::Both] {
             let [ours, theirs] = both(&fold, &shares, to);
             assert_eq!(ours.map(|outputs| read(&outputs)), to.garbler().then(|| plain(&table, 1)), "{rows}");
-            assert_eq!(theirs.map(|outputs| read(&outputs)), to.evaluator().then(|| plain(&table, 1)), "{rows}");
+            assert_eq!(
+                theirs.map(|outputs| read(&outputs)),
+                to.evaluator().then(|| plain(&table, 1)),
+                "{rows}"
+            );
         }
     }
 }
@@ -114,7 +121,8 @@ fn nothing_overflows_and_too_few_are_withheld() {
     let top = u64::MAX;
     // The first number is the least in two's complement.
     let lowest = 1 | 1 << 33;
-    for (row, least) in [([top, 63], 1), ([0, 0], 0), ([top - 1, 63], 1), ([lowest, 0], 1), ([top, 63], 131)] {
+    for (row, least) in [([top, 63], 1), ([0, 0], 0), ([top - 1, 63], 1), ([lowest, 0], 1), ([top, 63], 131)]
+    {
         for rows in [1, 64, 130] {
             let table = vec![row; rows];
             let shares = shared(&table, &mut prg(3));

@@ -101,12 +101,19 @@ impl Statistic {
     /// The number in an order without signs in which what counts is largest and zero stands for none; and back.
     fn ordered(self, number: &Uint) -> Uint {
         let last = number.bits().len().saturating_sub(1);
-        let turned = |(at, &bit): (usize, &Bit)| if (at == last) != (self == Statistic::Min) { !bit } else { bit };
+        let turned =
+            |(at, &bit): (usize, &Bit)| if (at == last) != (self == Statistic::Min) { !bit } else { bit };
         Uint::from_bits(number.bits().iter().enumerate().map(turned).collect())
     }
 
     /// As [`compute`](Self::compute), over rows side by side.
-    pub(super) fn fold(self, places: usize, owner: usize, silent: [bool; 2], min_matches: u64) -> Result<Fold> {
+    pub(super) fn fold(
+        self,
+        places: usize,
+        owner: usize,
+        silent: [bool; 2],
+        min_matches: u64,
+    ) -> Result<Fold> {
         let row = |b: &mut Builder, input: &Uint| {
             let place = Shared::of(input, silent);
             let number = &place.numbers[owner];
@@ -162,6 +169,7 @@ pub(super) fn run(
             u64::from(shares.members.get(place)) | there[0] << 1 | there[1] << 2
         }
     };
-    let streams = (&mut sender as &mut dyn tacit_ot::CotSender, &mut receiver as &mut dyn tacit_ot::CotReceiver);
+    let streams =
+        (&mut sender as &mut dyn tacit_ot::CotSender, &mut receiver as &mut dyn tacit_ot::CotReceiver);
     fold.run(channel, streams, role, &share, output_to, told).map_err(Error::from)
 }

@@ -140,8 +140,14 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
         numbers.map(|numbers| Zeroizing::new(numbers.iter().map(block).collect()));
     let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
     let both = paxos::Options { learns: Learns::Both, ..*options };
-    let shares =
-        circuit::shares(channel, &mut Prg::from_os(), elements, blocks.as_deref().map(Vec::as_slice), &both, &mut told)?;
+    let shares = circuit::shares(
+        channel,
+        &mut Prg::from_os(),
+        elements,
+        blocks.as_deref().map(Vec::as_slice),
+        &both,
+        &mut told,
+    )?;
     let learns_here = options.learns != Learns::Peer;
     let gets = [Party::First, Party::Second]
         .map(|side| options.learns != if side == me { Learns::Peer } else { Learns::Me });
