@@ -117,7 +117,7 @@ pub(crate) struct Compared {
     pub(crate) scheme: &'static str,
 }
 
-const COMPARED: Compared = Compared {
+const YAO_TERMS: Compared = Compared {
     protocol: PROTOCOL,
     sizes: "tacit yao sizes v1",
     rest: "tacit yao v1",
@@ -126,7 +126,7 @@ const COMPARED: Compared = Compared {
 
 /// Compares terms with the peer; both sides send first, so this takes one trip.
 fn agree(channel: &mut Channel, role: Owner, terms: &Terms<'_>) -> Result<()> {
-    agree_for(&COMPARED, channel, role, terms)
+    agree_for(&YAO_TERMS, channel, role, terms)
 }
 
 /// As [`agree`], for another protocol.

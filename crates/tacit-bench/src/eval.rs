@@ -156,7 +156,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
             "--halves is one evaluation on one thread; leave --rows and --threads out".into(),
         ));
     }
-    let mut request = EvalRequest {
+    let request = EvalRequest {
         rows: executions,
         threads: args.common.threads.into(),
         copies: named,
@@ -179,7 +179,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         ));
     }
     let copies = (entry.name == WMK17.name).then(|| request.copies(&link));
-    request.copies = copies;
     let shape = prepared.circuit().shape();
     if entry.name != BATCH.name {
         check(prepared.circuit().stats().gates, (shape.input_bits() + shape.output_bits()) as u64)?;
@@ -205,7 +204,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let options = Options { protocol: Some(entry), copies, ot: None };
     let job = Job { function: &prepared, role, output_to: to, security, options }.fitted(rows);
     if entry.name == BATCH.name {
-        let threads = args.common.threads.into();
+        let threads: usize = args.common.threads.into();
         check_memory("this benchmark", job.memory(rows * threads, threads))?;
     }
     let ands = job.function.circuit().stats().and;

@@ -1,5 +1,6 @@
 //! [`BitVec`]: packed bits, for choice bits and matrices' rows.
 
+use crate::simd::{Backend, lsbs};
 use crate::{Block, Prg};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -156,10 +157,7 @@ impl BitVec {
 
 /// The lowest bit of each block, packed lowest first, 64 blocks a word. Panics unless there is a word for every 64.
 pub fn pack_words(blocks: &[Block], out: &mut [u64]) {
-    assert_eq!(blocks.len(), 64 * out.len(), "64 blocks a word");
-    for (word, blocks) in out.iter_mut().zip(blocks.chunks_exact(64)) {
-        *word = pack_lsbs(blocks);
-    }
+    lsbs::pack(Backend::active(), blocks, out);
 }
 
 /// The lowest bits of up to 64 blocks.

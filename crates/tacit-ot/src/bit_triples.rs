@@ -19,7 +19,7 @@ use tacit_net::{Channel, Party};
 use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "bit triples";
-const LABEL: &str = "tacit bit triples v1";
+const HASH_DOMAIN: &str = "tacit bit triples v1";
 
 /// Blocks under one gid: a key schedule for so many, which costs three bits of the hash's bound.
 pub const GROUP: usize = 8;
@@ -46,7 +46,7 @@ impl Side {
     fn begin(&mut self, channel: &mut Channel, sender: Party, n: usize) -> (&Mitccrh, u64) {
         let first = self.gid;
         self.gid += n.div_ceil(GROUP) as u64;
-        (self.hash.get_or_insert_with(|| started(channel, LABEL, sender)), first)
+        (self.hash.get_or_insert_with(|| started(channel, HASH_DOMAIN, sender)), first)
     }
 }
 

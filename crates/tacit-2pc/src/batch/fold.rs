@@ -22,7 +22,7 @@ use tacit_crypto::transcript::Transcript;
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
-const COMPARED: Compared =
+const FOLD_TERMS: Compared =
     Compared { protocol: PROTOCOL, sizes: "tacit fold sizes v1", rest: "tacit fold v1", scheme: "gmw" };
 
 /// What is made of a number of every row.
@@ -241,7 +241,7 @@ impl Fold {
     ) -> Result<Option<Vec<BitVec>>> {
         let (shape, function, rows) = (self.row.circuit().shape(), &self.digest(), self.rows);
         let terms = Terms { function, shape, owners: self.row.owners(), output_to, rows };
-        agree_for(&COMPARED, channel, role, &terms)?;
+        agree_for(&FOLD_TERMS, channel, role, &terms)?;
         let all = self.triples();
         let triples = Triples::new(sender, receiver, all.into());
         let mut run =
@@ -352,7 +352,7 @@ struct Run<'r, 'a> {
 }
 
 /// Bits of a message's head that count batches of a group; the step's number is above.
-const BATCH_BITS: u32 = 20;
+const NUMBER_BITS: u32 = 20;
 
 /// Puts a batch's inputs into its wires; the batch begins with the row of this number.
 type Put<'a> = dyn FnMut(&mut Batch, usize) + 'a;
@@ -382,7 +382,7 @@ impl Run<'_, '_> {
         let mut batches: Vec<Batch> = starts
             .map(|(number, start)| {
                 let rows = (end - start).min(engine.layout.batch());
-                let mut batch = Batch::blank(self.step << BATCH_BITS | number as u32, engine, rows);
+                let mut batch = Batch::blank(self.step << NUMBER_BITS | number as u32, engine, rows);
                 put(&mut batch, start);
                 batch
             })

@@ -15,11 +15,11 @@ pub struct Layout {
 }
 
 /// Bytes of the place that a message begins with.
-const HEAD: u64 = 8;
+const PLACE_BYTES: u64 = 8;
 /// Rows of a batch, at most: a level of one gate then fills a message.
-const MOST_ROWS: usize = 1 << 16;
+const MOST_BATCH_ROWS: usize = 1 << 16;
 /// Rows of a batch of the largest circuits.
-const LEAST_ROWS: usize = 64;
+const LEAST_BATCH_ROWS: usize = 64;
 /// Bits of a batch's wires, about, and of those of all batches that are under way.
 const BATCH_BITS: usize = 1 << 25;
 const GROUP_BITS: usize = 1 << 29;
@@ -46,7 +46,7 @@ impl Layout {
 
     fn of(slots: usize, widest: usize, levels: Vec<u64>, rows: usize) -> Self {
         let live = slots.saturating_add(widest.saturating_mul(5)).max(1);
-        let fitting = (BATCH_BITS / live).clamp(LEAST_ROWS, MOST_ROWS);
+        let fitting = (BATCH_BITS / live).clamp(LEAST_BATCH_ROWS, MOST_BATCH_ROWS);
         let batch = 1 << fitting.ilog2();
         let group = (GROUP_BITS / live / batch).max(1) * batch;
         Layout { slots: live, levels, rows, batch, group }
@@ -82,8 +82,9 @@ impl Layout {
     pub fn opened(&self, role: Owner, to: OutputTo, outputs: u64) -> u64 {
         let full = (self.rows / self.batch) as u64;
         let of_batch = |rows: u64| {
-            let halves: u64 = self.levels.iter().map(|&ands| HEAD + 2 * (ands * rows).div_ceil(8)).sum();
-            let shown = to.learned_by(role.other()).then(|| HEAD + (outputs * rows).div_ceil(8));
+            let halves: u64 =
+                self.levels.iter().map(|&ands| PLACE_BYTES + 2 * (ands * rows).div_ceil(8)).sum();
+            let shown = to.learned_by(role.other()).then(|| PLACE_BYTES + (outputs * rows).div_ceil(8));
             halves + shown.unwrap_or(0)
         };
         let rest = (self.rows % self.batch) as u64;

@@ -41,7 +41,7 @@ use zeroize::Zeroizing;
 
 const PROTOCOL: &str = "batch";
 
-const COMPARED: Compared =
+const BATCH_TERMS: Compared =
     Compared { protocol: PROTOCOL, sizes: "tacit batch sizes v1", rest: "tacit batch v1", scheme: "gmw" };
 
 /// The security of this protocol.
@@ -85,7 +85,7 @@ fn run_in(
     let (shape, owners, rows) = (function.circuit().shape(), function.owners(), inputs.len());
     check_inputs(function, role, inputs)?;
     let terms = Terms { function: &function.digest(), shape, owners, output_to, rows };
-    agree_for(&COMPARED, channel, role, &terms)?;
+    agree_for(&BATCH_TERMS, channel, role, &terms)?;
     let plan = function.plan(1);
     let engine = Engine {
         levels: levels(plan),
@@ -111,7 +111,7 @@ fn run_in(
 pub fn fitting(function: &Prepared, rows: usize) -> &Prepared {
     let nanoseconds = |function: &Prepared| {
         let layout = Layout::new(function.plan(1), rows);
-        layout.triples() as f64 * GATE_NS + layout.rounds() as f64 * ROUND_NS
+        layout.triples() as f64 * TRIPLE_AND_GATE_NS + layout.rounds() as f64 * ROUND_NS
     };
     match function.shallow() {
         Some(shallow) if nanoseconds(shallow) < nanoseconds(function) => shallow,
@@ -120,7 +120,7 @@ pub fn fitting(function: &Prepared, rows: usize) -> &Prepared {
 }
 
 /// By what forms are weighed: nanoseconds of a gate with its triple, and of a round.
-const GATE_NS: f64 = 25.0;
+const TRIPLE_AND_GATE_NS: f64 = 25.0;
 const ROUND_NS: f64 = 1e6;
 
 /// Errors unless each row has that party's inputs in their widths.
@@ -192,8 +192,11 @@ impl Engine<'_> {
             for at in 0..batches.len() {
                 let bits = batches[at].rows * ands.len();
                 if triples.are_missing(bits) {
-                    // What is on its way must be taken in before messages of another kind come.
-                    batches.iter_mut().try_for_each(|batch| batch.finish(self, channel))?;
+                    // What is on its way comes before messages of another kind: of this level and those behind it
+                    // the one before, of those ahead this one.
+                    let (ahead, behind) = batches.split_at_mut(at);
+                    let mut waiting = behind.iter_mut().chain(ahead);
+                    waiting.try_for_each(|batch| batch.finish(self, channel))?;
                     triples.make(channel, bits)?;
                 }
                 let batch = &mut batches[at];

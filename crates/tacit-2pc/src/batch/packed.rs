@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn pieces_of_any_length_come_out_as_they_went_in() {
         let mut prg = Prg::from_os();
-        for bits in [1, 5, 63, 64, 65, 128, 1000] {
+        for bits in [1usize, 5, 63, 64, 65, 128, 1000] {
             let pieces: Vec<Vec<u64>> = (0..7).map(|_| words(&mut prg, bits.div_ceil(64))).collect();
             let mut packed = Packed::with_room(0);
             pieces.iter().for_each(|piece| packed.push(piece, bits));

@@ -148,7 +148,7 @@ fn levels_are_those_of_the_circuit_and_slots_are_used_again() {
     let plan = function.plan(1);
     assert!(plan.slots() < wires / 4, "{} of {wires}", plan.slots());
     let layout = Layout::new(plan, 1 << 20);
-    assert_eq!(layout.rounds(), u64::from(stats.and_depth) * (1 << 20_u64).div_ceil(layout.group() as u64));
+    assert_eq!(layout.rounds(), u64::from(stats.and_depth) * (1u64 << 20).div_ceil(layout.group() as u64));
     let ands: usize = levels(plan).iter().map(|level| level.ands.len()).sum();
     assert_eq!(ands as u64, stats.and);
     // However many the rows, what is held of them is bounded.
@@ -205,8 +205,8 @@ impl CotReceiver for Nothing {
     }
 }
 
-/// What an honest garbler makes of a peer that agrees on terms and then sends `messages`.
-fn against(function: &Prepared, rows: usize, messages: &[u8]) -> Error {
+/// What an honest garbler makes of a peer that agrees on terms, sends `messages`, and then leaves or waits.
+fn against(function: &Prepared, rows: usize, messages: &[u8], leaves: bool) -> Error {
     let ours = inputs(function, Owner::Garbler, rows, 1);
     let (ended, _) = memory::run(
         |channel| {
@@ -218,9 +218,10 @@ fn against(function: &Prepared, rows: usize, messages: &[u8]) -> Error {
             let (shape, owners) = (function.circuit().shape(), function.owners());
             let terms =
                 Terms { function: &function.digest(), shape, owners, output_to: OutputTo::Both, rows };
-            agree_for(&COMPARED, channel, Owner::Evaluator, &terms).unwrap();
+            agree_for(&BATCH_TERMS, channel, Owner::Evaluator, &terms).unwrap();
             channel.send(messages).unwrap();
             channel.flush().unwrap();
+            while !leaves && channel.recv(&mut [0]).is_ok() {}
         },
     );
     ended
@@ -239,7 +240,7 @@ fn messages_that_are_too_short_too_long_or_of_another_level_end_the_run() {
     let honest = [&head(0, 0)[..], &vec![0; 2 * half]].concat();
     // Nothing, half a head, half a message.
     for length in [0, 5, 8, 8 + half, 8 + 2 * half - 1] {
-        let error = against(&function, 10, &honest[..length]);
+        let error = against(&function, 10, &honest[..length], true);
         assert!(matches!(error, Error::Net(_)), "{length}: {error}");
     }
     for wrong in [
@@ -251,7 +252,7 @@ fn messages_that_are_too_short_too_long_or_of_another_level_end_the_run() {
         [&honest[..], &[7], &head(0, 1), &[0; 64]].concat(),
         [&honest[..], &honest, &[0; 64]].concat(),
     ] {
-        let error = against(&function, 10, &wrong);
+        let error = against(&function, 10, &wrong, false);
         assert!(matches!(error, Error::Mismatch { protocol: PROTOCOL, .. }), "{error}");
         assert!(error.to_string().contains("gates are opened next"), "{error}");
     }

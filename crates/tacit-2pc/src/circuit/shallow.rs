@@ -1,32 +1,13 @@
-//! Forms of a circuit: with few gates, or with few levels of AND gates.
-//!
-//! Garbling pays for gates, shares pay for levels too: each is a round trip. Of n bits the shallow forms take
-//!
-//! - additions, subtractions and comparisons log₂ n + 1 levels by Sklansky's prefix network (1960): n·log₂ n + n AND
-//!   gates at most, where a chain of carries has n of both; a comparison 3n,
-//! - sums of many terms, and so products, a tree of carry-save adders and one such addition: 2 levels for each factor
-//!   of 3/2 in the number of terms.
-//!
-//! Equality, multiplexers, conjunctions and shifts are trees in either form.
+//! The arithmetic of shallow circuits; see [`Form`] for what it takes.
 
-use super::{Bit, Builder};
-
-/// What a [`Builder`] saves.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Form {
-    /// AND gates.
-    #[default]
-    Small,
-    /// Levels of AND gates.
-    Shallow,
-}
+use super::{Bit, Builder, Form};
 
 /// From this width on products of a shallow circuit are Karatsuba's: a level more of additions for a quarter fewer
 /// gates.
-const KARATSUBA_FROM: usize = 128;
+const SHALLOW_KARATSUBA_FROM: usize = 128;
 
 impl Builder {
-    /// As [`add_slices`](Self::add_slices), with carries by a prefix network.
+    /// As [`add_slices`](Builder::add_slices), with carries by a prefix network.
     pub(super) fn add_by_prefixes(&mut self, x: &[Bit], y: &[Bit], carry: Bit) -> (Vec<Bit>, Bit) {
         let halves: Vec<Bit> = x.iter().zip(y).map(|(&a, &b)| self.xor(a, b)).collect();
         let mut passes = halves.clone();
@@ -67,31 +48,20 @@ impl Builder {
         }
     }
 
-    /// As [`sum_columns`](Self::sum_columns): full adders level by level until each column has two bits, and one
-    /// addition.
+    /// As [`sum_columns`](Builder::sum_columns): adders of three bits, and few of two, level by level until each column
+    /// has two bits, and one addition. How many a level takes is Dadda's (1965): the heights 2, 3, 4, 6, 9, 13, …
     pub(super) fn sum_by_tree(&mut self, mut columns: Vec<Vec<Bit>>) -> Vec<Bit> {
         for column in &mut columns {
             column.retain(|bit| *bit != Bit::ZERO);
         }
+        let most = columns.iter().map(Vec::len).max().unwrap_or(0);
+        let heights: Vec<usize> =
+            std::iter::successors(Some(2), |height| Some(height * 3 / 2)).take_while(|h| *h < most).collect();
+        for &height in heights.iter().rev() {
+            columns = self.lowered(&columns, height);
+        }
         while columns.iter().any(|column| column.len() > 2) {
-            let mut next: Vec<Vec<Bit>> = vec![Vec::new(); columns.len()];
-            for (at, column) in columns.iter().enumerate() {
-                let (threes, rest) = column.as_chunks::<3>();
-                for &[a, b, c] in threes {
-                    let half = self.xor(a, b);
-                    let sum = self.xor(half, c);
-                    next[at].push(sum);
-                    if at + 1 < columns.len() {
-                        let carry = self.majority(a, b, c);
-                        next[at + 1].push(carry);
-                    }
-                }
-                next[at].extend_from_slice(rest);
-            }
-            for column in &mut next {
-                column.retain(|bit| *bit != Bit::ZERO);
-            }
-            columns = next;
+            columns = self.lowered(&columns, 2);
         }
         let row = |place: usize| -> Vec<Bit> {
             columns.iter().map(|column| column.get(place).copied().unwrap_or(Bit::ZERO)).collect()
@@ -103,11 +73,40 @@ impl Builder {
         [&one[..done], &high].concat()
     }
 
+    /// Columns with the same sum, of this height at most, by one level of adders; they have 3/2 of it before.
+    fn lowered(&mut self, columns: &[Vec<Bit>], height: usize) -> Vec<Vec<Bit>> {
+        let mut carries = Vec::new();
+        let mut lowered = Vec::with_capacity(columns.len());
+        for (at, column) in columns.iter().enumerate() {
+            let (mut made, mut rest) = (std::mem::take(&mut carries), &column[..]);
+            while made.len() + rest.len() > height {
+                let of_three = made.len() + rest.len() > height + 1;
+                let Some((&[a, b], others)) = rest.split_first_chunk() else { break };
+                rest = others;
+                let c = match rest.split_first() {
+                    Some((&c, others)) if of_three => {
+                        rest = others;
+                        c
+                    }
+                    _ => Bit::ZERO,
+                };
+                let half = self.xor(a, b);
+                made.push(self.xor(half, c));
+                if at + 1 < columns.len() {
+                    carries.push(self.majority(a, b, c));
+                }
+            }
+            made.extend_from_slice(rest);
+            lowered.push(made);
+        }
+        lowered
+    }
+
     /// The width from which products are Karatsuba's, where those of a small circuit are from `small` on.
     pub(super) fn karatsuba_from(&self, small: usize) -> usize {
         match self.form() {
             Form::Small => small,
-            Form::Shallow => KARATSUBA_FROM,
+            Form::Shallow => SHALLOW_KARATSUBA_FROM,
         }
     }
 }

@@ -5,6 +5,7 @@ mod common;
 #[path = "../../../tacit-ot/tests/it/common/wire.rs"]
 mod wire;
 
+mod batch_digests;
 mod bristol_fuzz;
 mod circuits;
 mod files_and_plans;

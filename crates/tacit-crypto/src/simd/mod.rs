@@ -54,6 +54,9 @@ mod halfgates_x86;
 pub(crate) mod hidden;
 #[cfg(feature = "std")]
 pub(crate) mod lpn;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod lsbs;
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 pub(crate) mod ntt;
 pub(crate) mod ntt_portable;

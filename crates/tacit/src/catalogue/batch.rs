@@ -2,9 +2,9 @@
 
 use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::evaluation::{Cost, EvalRequest, Evaluation};
-use super::{Assumption, Choice, Entry, Kind, Pick, Runs};
+use super::{Assumption, Choice, Entry, Kind, Pick, Runs, extensions, protocol};
 use crate::limits::Limit;
-use crate::{Result, plan};
+use crate::{Error, Result};
 use std::time::Duration;
 use tacit_2pc::batch::Layout;
 use tacit_2pc::batch::fold::Fold;
@@ -32,10 +32,10 @@ pub static BATCH: Entry = Entry {
 
 /// On the reference machine, in nanoseconds: a run, an AND gate beside its triple, a bit of an input or output, and a
 /// message.
-const RUN_NS: f64 = 0.3e6;
-const GATE_NS: f64 = 1.5;
-const BIT_NS: f64 = 1.5;
-const MESSAGE_NS: f64 = 4_000.0;
+const SHARED_RUN_NS: f64 = 0.3e6;
+const SHARED_GATE_NS: f64 = 1.5;
+const SHARED_BIT_NS: f64 = 1.5;
+const OPENING_NS: f64 = 4_000.0;
 
 /// The link for which correlated OT is picked, wherever the run is: both sides come to the same without measuring, and
 /// a gate takes less than 1.2 bytes.
@@ -44,10 +44,13 @@ const LINK: Link = Link { megabits: 250.0, round_trip: Duration::from_millis(1) 
 /// The correlated OT of one direction for so many triples on each of the threads, by the OT extension called `ot` where
 /// one is asked for.
 pub(crate) fn transfers(triples: u64, ot: Option<&str>) -> Result<Pick> {
-    let choice = Choice { protocol: ot, ..Choice::default() };
-    let (kind, security) = (Kind::Rot, Security::SemiHonest);
-    let request = plan::Request { count: triples.max(1), kind, security, threads: 1, choice };
-    plan::pick(&request, &LINK, &Machine::REFERENCE)
+    let (count, security) = (triples.max(1), Security::SemiHonest);
+    protocol(ot.unwrap_or("auto"), security)?;
+    let named = extensions().filter(|entry| ot.is_none_or(|name| name == entry.name));
+    let all = named.flat_map(|entry| entry.ways(count, security, &Choice::default()));
+    let time = |pick: &Pick| pick.predict((count, Kind::Rot, security, 1), &LINK, &Machine::REFERENCE).time;
+    let none = || Error::Other("no OT extension makes triples".into());
+    all.min_by_key(time).ok_or_else(none)
 }
 
 /// `None` where `request` names an OT extension that there is not.
@@ -77,10 +80,10 @@ fn cost(request: &EvalRequest) -> Option<Cost> {
     let bits = (inputs[0] + inputs[1] + outputs) as f64;
     Some(Cost {
         copies: None,
-        ns: RUN_NS
+        ns: SHARED_RUN_NS
             + 2.0 * ns
-            + layout.messages() as f64 * MESSAGE_NS
-            + each as f64 * (ands as f64 * GATE_NS + bits * BIT_NS),
+            + layout.messages() as f64 * OPENING_NS
+            + each as f64 * (ands as f64 * SHARED_GATE_NS + bits * SHARED_BIT_NS),
         bytes: [side(Owner::Garbler), side(Owner::Evaluator)],
         trips: 2.0 * trips as f64 + layout.rounds() as f64 + 2.0,
         early: [0.0; 2],

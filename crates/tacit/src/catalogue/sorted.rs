@@ -55,6 +55,9 @@ fn cost(count: u64, _: Security, link: &Link, machine: &Machine) -> Result<Candi
         security: Security::Malicious,
         copies: None,
         protocol: Some(AUTHENTICATED.name),
+        levels: 0,
+        width: 0,
+        ot: None,
     };
     let cost = authenticated::cost(&request);
     let cost = super::Cost { ns: cost.ns + request.ands as f64 * CIRCUIT_NS, ..cost };

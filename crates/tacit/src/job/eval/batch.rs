@@ -80,3 +80,82 @@ pub(in crate::job) fn both_ways(
     let streams = senders.into_iter().next().zip(receivers.into_iter().next());
     streams.ok_or_else(|| Error::Other("no stream was made".into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::eval::Options;
+    use crate::plan::Machine;
+    use crate::{Security, ot};
+    use tacit_2pc::circuit::named;
+    use tacit_2pc::{OutputTo, Owner, Prepared};
+    use tacit_net::{LinkModel, memory};
+
+    fn job<'a>(function: &'a Prepared, role: Owner, output_to: OutputTo, ot: Option<&str>) -> Job<'a> {
+        let ot = ot.map(|name| ot::protocol(name, Security::SemiHonest).unwrap());
+        let options = Options { protocol: Some(&BATCH), copies: None, ot };
+        Job { function, role, output_to, security: Security::SemiHonest, options }
+    }
+
+    #[test]
+    fn foreseen_bytes_are_those_that_pass() {
+        let cases = [
+            ("add32", 1, OutputTo::Both, None),
+            ("lt64", 700, OutputTo::Garbler, Some("kos")),
+            ("aes128", 130, OutputTo::Evaluator, None),
+            ("lt64", 70_000, OutputTo::Both, None),
+        ];
+        for (name, rows, to, ot) in cases {
+            let function = Prepared::from_function(&named::find(name).unwrap()).unwrap();
+            let base = crate::ot::base_ot(None, Security::SemiHonest).unwrap();
+            let side = |role, channel: &mut Channel| {
+                let job = job(&function, role, to, ot);
+                let own = named::find(name).unwrap().fields(role).to_vec();
+                let row: Vec<BitVec> = own.iter().map(|field| BitVec::zeros(field.bits() as usize)).collect();
+                job.run_marked(channel, 1, &*base, &vec![row; rows], &mut |_| ()).unwrap();
+                channel.flush().unwrap();
+                channel.stats().bytes_sent
+            };
+            let (garbler, evaluator) = memory::run(
+                |channel| side(Owner::Garbler, channel),
+                |channel| side(Owner::Evaluator, channel),
+            );
+            let link = LinkModel::LOOPBACK.into();
+            let ways =
+                job(&function, Owner::Garbler, to, ot).estimate(rows as u64, 1, &link, &Machine::REFERENCE);
+            let [way] = &ways[..] else { panic!("{} ways", ways.len()) };
+            assert_eq!(way.candidate.protocol, "batch");
+            for (sent, told) in [(garbler, way.garbler_bytes), (evaluator, way.evaluator_bytes)] {
+                let off = told as f64 / sent as f64 - 1.0;
+                assert!(off.abs() < 0.03, "{name} {rows}: told {told}, sent {sent}");
+            }
+        }
+    }
+
+    /// Many gates take about a byte each, all included; rows of any number take bounded memory.
+    #[test]
+    fn many_rows_take_a_byte_a_gate_and_bounded_memory() {
+        let function = Prepared::from_function(&named::find("lt64").unwrap()).unwrap();
+        let job = job(&function, Owner::Garbler, OutputTo::Both, None);
+        let link = LinkModel::LOOPBACK.into();
+        let way = &job.estimate(1 << 20, 1, &link, &Machine::REFERENCE)[0];
+        let each = way.candidate.bytes as f64 / (64.0 * f64::from(1 << 20));
+        assert!(each < 1.2, "{each}");
+        let (some, more) = (job.memory(1 << 20, 1), job.memory(1 << 30, 1));
+        assert!(more < some * 2 && more < 512 << 20, "{some} {more}");
+        // A form for few rows, and one for many.
+        let depth = |rows| job.fitted(rows).function.circuit().stats().and_depth;
+        assert_eq!((depth(10), depth(1 << 20)), (7, 64));
+        assert!(std::ptr::eq(job.fitted(10).fitted(10).function, job.fitted(10).function));
+    }
+
+    #[test]
+    fn nothing_settles_on_it_unasked() {
+        let function = Prepared::from_function(&named::find("add8").unwrap()).unwrap();
+        let job = Job { options: Options::default(), ..job(&function, Owner::Garbler, OutputTo::Both, None) };
+        let link = LinkModel::LOOPBACK.into();
+        let ways = job.estimate(1 << 20, 1, &link, &Machine::REFERENCE);
+        assert!(!ways.is_empty() && ways.iter().all(|way| way.candidate.protocol != BATCH.name));
+        assert!(transfers(1000, Some("nothing")).is_err());
+    }
+}
