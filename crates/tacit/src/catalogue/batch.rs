@@ -106,10 +106,10 @@ pub(crate) fn and_fold(
     let heads = 2.0 * FRAME * fold.messages() as f64;
     let bytes = 2.0 * direction.bytes as f64 + opened.iter().sum::<u64>() as f64 + heads;
     let trips = 2 * direction.rounds + fold.rounds();
-    let nanoseconds = RUN_NS
+    let nanoseconds = SHARED_RUN_NS
         + 2e9 * direction.time.as_secs_f64()
-        + fold.messages() as f64 * MESSAGE_NS
-        + triples as f64 * GATE_NS
+        + fold.messages() as f64 * OPENING_NS
+        + triples as f64 * SHARED_GATE_NS
         + link.pass(bytes)
         + link.wait(trips as f64);
     Ok(Candidate {
