@@ -67,7 +67,6 @@ fn statistics_of_few_and_of_many_keys_are_those_of_the_common_ones() {
         (0..4097, 3000..7096),
         (0..1200, 5000..6300),
         (0..1100, 0..1100),
-        (100..2300, 0..1300),
     ];
     for (at, (ours, theirs)) in cases.into_iter().enumerate() {
         for statistic in [Statistic::Max, Statistic::Min, Statistic::Over(-20)] {
@@ -117,10 +116,6 @@ fn bounds_hold_where_an_owner_gets_what_is_folded() {
     }
 }
 
-fn each(name: &str, total: Aggregate) -> Each {
-    Each::new(named::find(name).unwrap(), None, total, false).unwrap()
-}
-
 /// A function, what is made of it, bounds, whether both sides give numbers, and the value of a key.
 type Case = (&'static str, Aggregate, Option<[i64; 2]>, bool, fn(i64, i64) -> i128);
 
@@ -136,9 +131,7 @@ fn totals_of_functions_are_folded_and_keep_bounds_flags_and_signs() {
         ("signed-lt32", Aggregate::Count, None, true, |x, y| (x < y).into()),
         ("checked-add8", Aggregate::Sum, widest, true, |x, y| (x + y & 255).into()),
     ];
-    for (ours, theirs) in
-        [(0..1000, 200..1500), (0..1300, 200..1500), (0..1100, 4000..5100), (0..2000, 0..2000)]
-    {
+    for (ours, theirs) in [(0..1000, 200..1500), (0..1300, 200..1500), (0..1100, 4000..5100)] {
         let (ours, theirs) = (set(ours, 0), set(theirs, 3));
         let pairs = common(&ours, &theirs);
         for (name, total, bounds, give_both, of) in cases {
