@@ -34,7 +34,7 @@ pub(super) fn garbled(keys: u64, gates: u64) -> bool {
 /// Bytes of a garbled place, whatever the function; about, of the stock of triples and their correlated OT both ways;
 /// and of a place of the smaller set's table in a fold.
 const GARBLED_KEY: u64 = 100_000;
-const STOCK: u64 = 150 << 20;
+const STOCK: u64 = 32 << 20;
 const FOLDED_KEY: u64 = 130;
 
 /// Bytes held beside those of circuit PSI where the smaller set has `keys`.
