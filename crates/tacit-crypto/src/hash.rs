@@ -63,6 +63,12 @@ impl Mitccrh {
         simd::aes::mitccrh(Backend::active(), self.start, first_gid, per_gid, blocks);
     }
 
+    /// Hashes many blocks under one `gid`, in place: one key schedule for all, and μ is their number.
+    pub fn hash_group(&self, gid: u64, blocks: &mut [Block]) {
+        let keys = simd::aes::expand(Backend::active(), self.start ^ Block::new(gid.into()));
+        simd::aes::ccr_in_place(Backend::active(), &keys, blocks);
+    }
+
     /// Hashes one block under `gid`.
     pub fn hash(&self, gid: u64, block: Block) -> Block {
         let mut out = [block];

@@ -21,11 +21,9 @@ use zeroize::{Zeroize, Zeroizing};
 const NAME: &str = "bit triples";
 const HASH_DOMAIN: &str = "tacit bit triples v1";
 
-/// Blocks under one gid: a key schedule for so many, which costs three bits of the hash's bound.
-pub const GROUP: usize = 8;
-
-/// Blocks that are hashed at a time: what stays in the nearest cache.
-const CHUNK: usize = 512;
+/// Blocks under one gid, which are hashed at a time: few enough to stay in the nearest cache, and many to a key
+/// schedule. They cost nine bits of the hash's bound.
+pub const GROUP: usize = 512;
 
 /// What makes triples: the ends of two streams of correlated OT, one in each direction.
 pub struct BitTriples<S, R> {
@@ -91,15 +89,15 @@ impl<S: CotSender, R: CotReceiver> BitTriples<S, R> {
         let (hash, mut gid) = self.sent.begin(channel, channel.party(), n);
         let delta = self.sender.delta();
         let mut chunk = Chunk::new();
-        let mut flipped = Zeroizing::new([Block::ZERO; CHUNK]);
+        let mut flipped = Zeroizing::new([Block::ZERO; GROUP]);
         let mut at = 0;
         self.sender.extend_each(channel, n, &mut |rows| {
             chunk.fill(rows, n, |blocks| {
                 let flipped = &mut flipped[..blocks.len()];
                 flipped.iter_mut().zip(&*blocks).for_each(|(flipped, v)| *flipped = *v ^ delta);
-                hash.hash_blocks(gid, GROUP, blocks);
-                hash.hash_blocks(gid, GROUP, flipped);
-                gid += (CHUNK / GROUP) as u64;
+                hash.hash_group(gid, blocks);
+                hash.hash_group(gid, flipped);
+                gid += 1;
                 let words = at..at + blocks.len() / 64;
                 at = words.end;
                 pack_words(blocks, &mut s[words.clone()]);
@@ -124,8 +122,8 @@ impl<S: CotSender, R: CotReceiver> BitTriples<S, R> {
                 let words = at..at + blocks.len() / 64;
                 at = words.end;
                 pack_words(blocks, &mut y[words.clone()]);
-                hash.hash_blocks(gid, GROUP, blocks);
-                gid += (CHUNK / GROUP) as u64;
+                hash.hash_group(gid, blocks);
+                gid += 1;
                 pack_words(blocks, &mut t[words]);
             });
         })
@@ -140,17 +138,17 @@ struct Chunk {
 
 impl Chunk {
     fn new() -> Self {
-        Chunk { blocks: Zeroizing::new(Vec::with_capacity(CHUNK)), seen: 0 }
+        Chunk { blocks: Zeroizing::new(Vec::with_capacity(GROUP)), seen: 0 }
     }
 
     /// Takes `rows` in and calls `full` with every whole chunk, and with the last one of `n` rows.
     fn fill(&mut self, mut rows: &[Block], n: usize, mut full: impl FnMut(&mut [Block])) {
         while !rows.is_empty() {
-            let taken = rows.len().min(CHUNK - self.blocks.len());
+            let taken = rows.len().min(GROUP - self.blocks.len());
             self.blocks.extend_from_slice(&rows[..taken]);
             rows = &rows[taken..];
             self.seen += taken;
-            if self.blocks.len() == CHUNK || self.seen == n {
+            if self.blocks.len() == GROUP || self.seen == n {
                 full(&mut self.blocks);
                 self.blocks.clear();
             }
@@ -227,6 +225,18 @@ mod tests {
         }
         let bits = 64 * requests.iter().sum::<usize>() as u32;
         assert!(ones.iter().all(|ones| (bits * 2 / 5..bits * 3 / 5).contains(ones)), "{ones:?} of {bits}");
+    }
+
+    #[test]
+    fn a_group_is_hashed_as_its_blocks_are() {
+        let mut prg = Prg::from_os();
+        let hash = Mitccrh::new(prg.block());
+        let mut blocks = vec![Block::ZERO; 77];
+        prg.fill_blocks(&mut blocks);
+        let mut others = blocks.clone();
+        hash.hash_group(u64::MAX - 3, &mut blocks);
+        hash.hash_blocks(u64::MAX - 3, 77, &mut others);
+        assert!(blocks == others);
     }
 
     #[test]

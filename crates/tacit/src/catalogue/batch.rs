@@ -19,7 +19,7 @@ pub static BATCH: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
-    // Of a triple three hashes, under keys that eight share.
+    // Of a triple three hashes, under keys that many share.
     floor: |_| vec![(Limit::AesFixed, 3.0)],
     runs: Runs::Computation(&Evaluation {
         // Only where it is asked for by name: nothing else settles on it.
