@@ -352,7 +352,7 @@ struct Run<'r, 'a> {
 }
 
 /// Bits of a message's head that count batches of a group; the step's number is above.
-const NUMBER_BITS: u32 = 20;
+const STEP_SHIFT: u32 = 20;
 
 /// Puts a batch's inputs into its wires; the batch begins with the row of this number.
 type Put<'a> = dyn FnMut(&mut Batch, usize) + 'a;
@@ -382,7 +382,7 @@ impl Run<'_, '_> {
         let mut batches: Vec<Batch> = starts
             .map(|(number, start)| {
                 let rows = (end - start).min(engine.layout.batch());
-                let mut batch = Batch::blank(self.step << NUMBER_BITS | number as u32, engine, rows);
+                let mut batch = Batch::blank(self.step << STEP_SHIFT | number as u32, engine, rows);
                 put(&mut batch, start);
                 batch
             })

@@ -16,7 +16,7 @@ use tacit_psi::vole_psi::circuit::Shares;
 /// Keys of the smaller set up to which one garbled circuit over all places takes less time.
 pub(super) const MOST_GARBLED: u64 = 1 << 10;
 /// Gates of a function, all places together, up to which it is garbled.
-const MOST_GATES: u64 = 1 << 21;
+const MOST_GARBLED_GATES: u64 = 1 << 21;
 /// Where a number of a key says that there is one, beside its bits.
 const THERE: usize = BITS;
 /// Bits of a place: two numbers, whether it holds a common key, and whether each side's number is there.
@@ -28,7 +28,7 @@ pub(super) const VERSION: u64 = 1;
 /// Whether sets of which the smaller one has `keys` go into one garbled circuit, with a function of so many gates for
 /// each of them: what both sides know decides.
 pub(super) fn garbled(keys: u64, gates: u64) -> bool {
-    keys <= MOST_GARBLED && keys.saturating_mul(gates) <= MOST_GATES
+    keys <= MOST_GARBLED && keys.saturating_mul(gates) <= MOST_GARBLED_GATES
 }
 
 /// Bytes of a garbled place, whatever the function; about, of the stock of triples and their correlated OT both ways;
@@ -40,7 +40,7 @@ const FOLDED_KEY: u64 = 130;
 /// Bytes held beside those of circuit PSI where the smaller set has `keys`.
 pub(super) fn memory(keys: u64, each: Option<&Each>) -> u64 {
     let gates = each.map_or(0, Each::gates);
-    let most = MOST_GARBLED.min(MOST_GATES.checked_div(gates).unwrap_or(u64::MAX)).min(keys);
+    let most = MOST_GARBLED.min(MOST_GARBLED_GATES.checked_div(gates).unwrap_or(u64::MAX)).min(keys);
     let whole = most.saturating_mul(GARBLED_KEY).saturating_add(each.map_or(0, |each| each.memory(most)));
     if garbled(keys, gates) {
         return whole;
@@ -106,7 +106,7 @@ impl Statistic {
         Uint::from_bits(number.bits().iter().enumerate().map(turned).collect())
     }
 
-    /// As [`compute`](Self::compute), over rows side by side.
+    /// The same as its circuit over all places, but over rows side by side.
     pub(super) fn fold(
         self,
         places: usize,
