@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the documents: every dependency has its line, every relative link leads somewhere, to its heading too,
-every protocol has its row, hardly a line of prose is longer than 110 characters, and every name of code in
+every protocol, key type and kind of result has its row, every option of the command is in its manual, hardly a line of prose is longer than 110 characters, and every name of code in
 backticks, in documents and in Rust's comments, is there.
 
 A name is a path (`Type::method`, `Self::method`), a constant in capitals, a word with underscores or inner
@@ -231,6 +231,52 @@ def rows(text):
     return set(re.findall(r"(?m)^\| `([a-z0-9-]+)`", text))
 
 
+KEY_TYPES = "crates/tacit-data/src/keys/mod.rs"
+KINDS = "crates/tacit/src/job/psi/reveal.rs"
+HELP = "crates/tacit-cli/tests/snapshots/help.txt"
+
+
+def key_types(code):
+    """The key types that a user can name, what follows a colon aside."""
+    body = re.search(r"fn named\(name: &str\) -> Option<Self> \{\s*Some\(match .*?\n    \}\n", code, re.DOTALL)[0]
+    return sorted({name.split(":")[0] for name in re.findall(r'"([a-z0-9:-]+)"(?:, \w+\)[^=]*)? => Kind::', body)})
+
+
+def kinds(code):
+    """The kinds of `--reveal` that have a name of their own."""
+    return re.findall(r'"([a-z]+)"', re.search(r"pub const NAMES: [^=]*= \[([^\]]*)\]", code)[1])
+
+
+def options(text):
+    """The options in the help of every command but `tacit bench`, whose manual is its own help."""
+    parts = re.split(r"(?m)^\$ tacit ", text)[1:]
+    helped = "".join(part for part in parts if not part.startswith("bench"))
+    return sorted(set(re.findall(r"(?m)^\s+(?:-\w, )?(--[a-z][a-z0-9-]+)", helped)) - {"--version"})
+
+
+def in_first_cell(text, name):
+    """Whether some row of a table is of that name, whatever follows it behind a colon."""
+    return re.search(rf"(?m)^\| [^|]*`{name}(?:[:`])", text) is not None
+
+
+def told(root):
+    """(what, whether it holds) of lists that the code has and the documents tell one by one."""
+    text = {name: (root / name).read_text() for name in (KEY_TYPES, KINDS, HELP, "docs/keys.md", "docs/cli.md")}
+    shown = (root / "crates/tacit-cli/src/cli/keys.rs").read_text().split('"\\')[1].split('";')[0]
+    listed = re.search(r'pub const NAMES: &str = "(.*?)";', text[KEY_TYPES], re.DOTALL)[1]
+    for name in key_types(text[KEY_TYPES]):
+        yield f"docs/keys.md has a row for the key type {name}", in_first_cell(text["docs/keys.md"], name)
+        yield f"the help of keys has the type {name}", re.search(rf"\b{name}\b", shown) is not None
+        yield f"KeyType::NAMES has {name}", re.search(rf"\b{name}\b", listed) is not None
+    for kind in kinds(text[KINDS]):
+        for page in ("docs/use/intersect.md", "docs/data-protection.md"):
+            yield f"{page} has a row for --reveal {kind}", in_first_cell((root / page).read_text(), kind)
+        usage = re.search(r"--reveal [^\s\]]*\|[^\n]*", text["docs/cli.md"])[0]
+        yield f"docs/cli.md lists --reveal {kind}", re.search(rf"\b{kind}\b", usage) is not None
+    for option in options(text[HELP]):
+        yield f"docs/cli.md has {option}", re.search(rf"{option}(?![\w-])", text["docs/cli.md"]) is not None
+
+
 def main():
     checks = []
     listed = (ROOT / "docs" / "dependencies.md").read_text()
@@ -257,6 +303,7 @@ def main():
     listed = rows((ROOT / "docs" / "protocols.md").read_text())
     for name in catalogued(ROOT):
         checks.append((f"docs/protocols.md has a row for {name}", name in listed))
+    checks += told(ROOT)
     passed = sum(ok for _, ok in checks)
     for what, ok in checks:
         if not ok:

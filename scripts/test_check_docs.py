@@ -127,6 +127,68 @@ class Protocols(unittest.TestCase):
         self.assertLessEqual(known, found)
 
 
+# A tree in which all that the code lists is in the documents.
+LISTS = {
+    check_docs.KEY_TYPES: """pub const NAMES: &str = "text, email[:x], \\
+        postcode[:COUNTRY]";
+    fn named(name: &str) -> Option<Self> {
+        Some(match name.split_once(':').unwrap_or((name, "")) {
+            ("postcode", country) if !country.is_empty() => Kind::Postcode(Some(country)),
+            _ => match name {
+                "text" => Kind::Text,
+                "email:gmail" => Kind::Gmail,
+                _ => return None,
+            },
+        })
+    }
+""",
+    check_docs.KINDS: """pub const NAMES: [&'static str; 2] = ["rows", "sum"];\n""",
+    check_docs.HELP: "$ tacit ot -h\n  -c, --count <N>  how many\n      --out <F>\n$ tacit bench ot -h\n      --lanes <N>\n",
+    "docs/keys.md": "| `text`, `email` | as written |\n| `postcode:COUNTRY` | a postcode |\n",
+    "docs/cli.md": "tacit psi [--reveal rows|sum:COL]\ntacit ot --count N --out F\n",
+    "docs/use/intersect.md": "| `rows` | rows |\n| `sum:COL` | the sum |\n",
+    "docs/data-protection.md": "| `rows` | rows |\n| `sum:COL` | the sum |\n",
+    "crates/tacit-cli/src/cli/keys.rs": 'const TYPES: &str = "\\\n  text, email, postcode";\n',
+}
+# A file, what is replaced in it and by what, and what the check must say.
+LEFT_OUT = [
+    ("docs/keys.md", "`postcode:", "`zip:", "docs/keys.md has a row for the key type postcode"),
+    ("crates/tacit-cli/src/cli/keys.rs", "email", "mail", "the help of keys has the type email"),
+    (check_docs.KEY_TYPES, "text, email[:x]", "email[:x]", "KeyType::NAMES has text"),
+    ("docs/use/intersect.md", "`sum:", "`total:", "docs/use/intersect.md has a row for --reveal sum"),
+    ("docs/data-protection.md", "`rows`", "`lines`", "docs/data-protection.md has a row for --reveal rows"),
+    ("docs/cli.md", "rows|sum", "rows|total", "docs/cli.md lists --reveal sum"),
+    ("docs/cli.md", "--out F", "--output F", "docs/cli.md has --out"),
+]
+
+
+class Lists(unittest.TestCase):
+    def left_out(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return [what for what, holds in check_docs.told(Path(folder)) if not holds]
+
+    def test_what_the_documents_tell_is_found(self):
+        self.assertEqual(self.left_out(LISTS), [])
+        self.assertEqual(check_docs.key_types(LISTS[check_docs.KEY_TYPES]), ["email", "postcode", "text"])
+        self.assertEqual(check_docs.options(LISTS[check_docs.HELP]), ["--count", "--out"])
+
+    def test_what_they_leave_out_is_said(self):
+        for file, old, new, what in LEFT_OUT:
+            with self.subTest(what=what):
+                self.assertIn(old, LISTS[file])
+                self.assertEqual(self.left_out({**LISTS, file: LISTS[file].replace(old, new)}), [what])
+
+    def test_the_lists_of_this_tree_are_read(self):
+        read = lambda name: (check_docs.ROOT / name).read_text()
+        self.assertTrue({"postcode", "uuid"} <= set(check_docs.key_types(read(check_docs.KEY_TYPES))))
+        self.assertTrue({"mean", "over"} <= set(check_docs.kinds(read(check_docs.KINDS))))
+        self.assertTrue({"--max-message", "--key"} <= set(check_docs.options(read(check_docs.HELP))))
+
+
 class Links(unittest.TestCase):
     def test_headings_are_anchors(self):
         with tempfile.TemporaryDirectory() as folder:

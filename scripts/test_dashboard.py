@@ -253,7 +253,7 @@ class Questions(unittest.TestCase):
         for address in ("0.0.0.0:7780", "192.0.2.1:7780", "[::]:7780"):
             for option in ("--dashboard", "--metrics"):
                 said = SERVICE.tacit("serve", "--policy", "policy.toml", option, address, code=2)
-                self.assertIn("can be reached from elsewhere", said)
+                self.assertIn("is reachable from other machines", said)
                 self.assertIn(option, said)
 
     def test_nothing_can_be_changed(self):
@@ -522,7 +522,7 @@ class Pages(unittest.TestCase):
         for target in ("", "data.json"):
             BROWSER.say("Page.navigate", url=f"http://evil.example:{SERVICE.page}/{target}")
             until(lambda: BROWSER.run("document.readyState === 'complete' && location.host.startsWith('evil')"), "no page")
-            self.assertIn("for this machine alone", BROWSER.run("document.body.innerText"))
+            self.assertIn("only for this machine", BROWSER.run("document.body.innerText"))
 
 
 class TheEnd(unittest.TestCase):

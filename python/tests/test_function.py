@@ -455,7 +455,7 @@ def test_what_a_program_does_not_take_is_said_in_a_line(shop: str, tmp_path: Pat
             refused(tacit.UsageError, "is built in", name, role="garbler", **open_)
     refused(tacit.UsageError, "has 2 inputs", str(circuit), role="garbler", garbler_inputs=3)
     refused(tacit.UsageError, "bits is", str(circuit), role="garbler", bits="other")
-    refused(tacit.UsageError, "for circuits' files", shop, role="garbler", bits="reversed", constants=known)
+    refused(tacit.UsageError, "for circuit files", shop, role="garbler", bits="reversed", constants=known)
     for given in ({"entry": "main"}, {"constants": known}):
         for name in ("add16", "modexp96", str(circuit)):
             refused(tacit.UsageError, r"for programs, .*\.garble\.rs", name, role="garbler", **given)

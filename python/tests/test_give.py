@@ -265,14 +265,14 @@ def test_what_cannot_be_given_is_refused_in_a_line_before_anybody_is_called(tmp_
         write(odd, path)
         for column in ("list", "pair", "span"):
             give(path, column, "--reveal", "payload").fails_with(
-                3, f"odd.{form}", f"`{column}`", "make text of it"
+                3, f"odd.{form}", f"`{column}`", "convert it to text"
             )
         give(path, "nowhere", "--reveal", "payload").fails_with(3, "no column is named `nowhere`")
         semi = ("--security", "semi-honest")
         for column in ("list", "day", "at", "yes", "raw"):
             for kind in ("sum", "max"):
                 said = give(path, column, "--reveal", f"{kind}:{column}", *semi)
-                said.fails_with(3, f"`{column}`", "make whole numbers of it")
+                said.fails_with(3, f"`{column}`", "convert it to whole numbers")
         # Rows count from 1, and one without a key is not looked at: the second price and share are no numbers.
         for column in ("price", "share", "words", "large"):
             said = give(path, column, "--reveal", f"sum:{column}", *semi)

@@ -156,7 +156,7 @@ def test_an_object_is_replaced_only_where_that_is_said(server: Store, tmp_path: 
     until(lambda: is_listening(int(address.split(":")[1])))
     server.put("raced.csv", b"theirs")
     run("psi", "--connect", address, "--input", "s3://bucket/mine.csv", *common, env=server.env())
-    wait(listener).fails_with(3, "s3://bucket/raced.csv", "somebody else")
+    wait(listener).fails_with(3, "s3://bucket/raced.csv", "another process")
     assert server.get("raced.csv") == b"theirs"
     assert server.uploads() == 0
 
@@ -218,7 +218,7 @@ def test_faults_are_one_line_without_a_secret(server: Store, tmp_path: Path) -> 
     write("polars-parquet", tmp_path / "p.parquet")
     whole = (tmp_path / "p.parquet").read_bytes()
     server.put("short.parquet", whole[: len(whole) // 2])
-    check("s3://bucket/short.parquet", 3, "s3://bucket/short.parquet", "not a whole Parquet file")
+    check("s3://bucket/short.parquet", 3, "s3://bucket/short.parquet", "not a complete, valid Parquet file")
     # Keys of a profile in AWS's own files serve as well.
     credentials = tmp_path / "credentials"
     credentials.write_text(f"[other]\naws_access_key_id = AKIAX\naws_secret_access_key = {SECRET}\n")

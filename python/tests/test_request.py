@@ -137,7 +137,7 @@ def test_terms_that_are_not_taken_tell_nothing(town: Town) -> None:
     # What the caller does not take is said, by the name of its setting.
     with pytest.raises(tacit.UsageError, match="security.*semi-honest"):
         town.session.request("sums", town.path, "mail", accept=True)
-    with pytest.raises(tacit.UsageError, match="are made of 1 column"):
+    with pytest.raises(tacit.UsageError, match="have 1 column"):
         town.session.request("match", town.path, ["mail", "mail"], accept=True)
     # The service goes on, and each offer was given back at once.
     assert town.session.request("match", town.path, "mail", accept=True).matches == 10

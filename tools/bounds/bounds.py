@@ -199,6 +199,7 @@ def of_extension(constants):
         "softspoken.vectors": chance(vectors),
         "softspoken.pairs": chance(2 * vectors - 1),
         "softspoken": chance(2 * vectors - 1 - kappa),
+        "bit_triples": chance(1 + log2(constants["bit_triples"]["group"]) - kappa),
         "oos.low": chance(half - 1 - kappa),
         "oos.high": chance(-half),
         "oos": chance(1 - half),

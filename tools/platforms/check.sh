@@ -3,9 +3,10 @@
 # here, on either side; the command is checked for Windows and for macOS.
 # What cannot be installed here is reported, and left out.
 #
-#   tools/platforms/check.sh [--prepare]
+#   tools/platforms/check.sh [--prepare | --long]
 #
-# --prepare only installs what the checks need. TACIT names the command for here; without it, it is built.
+# --prepare only installs what the checks need. --long builds the command for Windows too, and runs it under Wine with its
+# tests (long_windows.py): an hour. TACIT names the command for here; without it, it is built.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CARGO_TERM_COLOR=never
@@ -36,6 +37,9 @@ has_arm() {
 }
 has_windows() {
   need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 && target $windows
+}
+has_wine() {
+  [ -x /usr/lib/wine/wine64 ] || need wine64 wine64
 }
 has_mac() {
   # Zig, from PyPI, has the headers that C code takes there.
@@ -71,6 +75,10 @@ fi
 if has_windows; then
   cargo "${CHECK[@]}" --target $windows
   echo "Windows: the command passes cargo check"
+  if [ "${1:-}" = --long ]; then
+    has_wine || true
+    "${PYTHON:-python3}" tools/platforms/long_windows.py
+  fi
 else
   echo "Windows: not checked, mingw or Rust's target cannot be installed here"
 fi

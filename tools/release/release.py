@@ -2,6 +2,7 @@
 """What a release consists of besides the binaries, out of files alone: no daemon, and nothing from the network.
 
     release.py image BINARY OUT.tar [--name NAME]   an OCI image of the static binary, as `podman load` takes it
+    release.py zip TACIT.EXE OUT.zip                the archive for Windows: the command and the licences
     release.py sbom OUT.json [--target TRIPLE]      CycloneDX: every crate of the command, with version, licence and hash
     release.py manifests VERSION SHA256SUMS OUT     Homebrew formula, winget manifests and installer for the archives
                                                     that SHA256SUMS lists, downloaded from --url
@@ -22,6 +23,7 @@ import sys
 import tarfile
 import tomllib
 import uuid
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -127,6 +129,20 @@ def image(binary_path, out, name):
         for path, data in sorted(files.items()):
             tar.addfile(entry(path, len(data), 0o644), io.BytesIO(data))
     print(f"{out}: {name}, {architecture(binary)}, {digest(manifest)}")
+
+
+def archive(exe_path, out):
+    """The archive for Windows, as winget unpacks it: the folder `tacit` with the command and the licences."""
+    exe = exe_path.read_bytes()
+    header = int.from_bytes(exe[60:64], "little")
+    if exe[:2] != b"MZ" or exe[header : header + 6] != b"PE\0\0\x64\x86":
+        sys.exit(f"error: {exe_path} is no program for Windows on x86-64; build it with --target x86_64-pc-windows-gnu")
+    licences = {name: (ROOT / name).read_bytes() for name in ("LICENSE-APACHE", "LICENSE-MIT")}
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for name, data in {**licences, "tacit.exe": exe}.items():
+            # The first moment that the format knows, so that the same inputs give the same bytes.
+            packed.writestr(zipfile.ZipInfo(f"tacit/{name}", (1980, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+    print(f"{out}: {out.stat().st_size} bytes")
 
 
 def sbom(out, target):
@@ -293,6 +309,9 @@ def main():
     one.add_argument("binary", type=Path)
     one.add_argument("out", type=Path)
     one.add_argument("--name", default=f"tacit:{workspace()['version']}")
+    one = parts.add_parser("zip")
+    one.add_argument("binary", type=Path)
+    one.add_argument("out", type=Path)
     one = parts.add_parser("sbom")
     one.add_argument("out", type=Path)
     one.add_argument("--target")
@@ -304,6 +323,8 @@ def main():
     options = parser.parse_args()
     if options.part == "image":
         image(options.binary, options.out, options.name)
+    elif options.part == "zip":
+        archive(options.binary, options.out)
     elif options.part == "sbom":
         sbom(options.out, options.target)
     else:

@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 
 import release
@@ -142,6 +143,35 @@ class Manifests(unittest.TestCase):
         installed = run()
         self.assertEqual(installed.returncode, 0, installed.stderr)
         self.assertIn("tacit 1.2.3 installed as", installed.stdout)
+
+
+    def test_the_archive_for_windows_is_what_winget_unpacks(self):
+        exe, archive = self.folder / "tacit.exe", self.folder / "tacit-x86_64-pc-windows-gnu.zip"
+        header = b"MZ".ljust(60, b"\0") + (64).to_bytes(4, "little")
+        exe.write_bytes(header + b"PE\0\0\x64\x86" + b"program")
+        tool("zip", exe, archive)
+        first = archive.read_bytes()
+        tool("zip", exe, archive)
+        self.assertEqual(archive.read_bytes(), first)
+        with zipfile.ZipFile(archive) as packed:
+            self.assertEqual(sorted(packed.namelist()), ["tacit/LICENSE-APACHE", "tacit/LICENSE-MIT", "tacit/tacit.exe"])
+            self.assertEqual(packed.read("tacit/tacit.exe"), exe.read_bytes())
+            self.assertEqual(packed.read("tacit/LICENSE-MIT"), (ROOT / "LICENSE-MIT").read_bytes())
+            names = packed.namelist()
+        (self.folder / "SHA256SUMS").write_text(f"{hashlib.sha256(first).hexdigest()}  {archive.name}\n")
+        tool("manifests", "1.2.3", self.folder / "SHA256SUMS", self.folder / "out", "--url", "https://example.org")
+        said = (self.folder / "out" / "winget" / "Tacit.Tacit.installer.yaml").read_text()
+        self.assertIn(f"InstallerSha256: {hashlib.sha256(first).hexdigest().upper()}\n", said)
+        self.assertIn(f"InstallerUrl: https://example.org/{archive.name}\n", said)
+        inside = re.search(r"RelativeFilePath: (.*)", said)[1].replace("\\", "/")
+        self.assertIn(inside, names)
+        # One for another processor, and no program at all.
+        for wrong in (header + b"PE\0\0\x64\xaa", b"\x7fELF" + bytes(100)):
+            exe.write_bytes(wrong)
+            run = subprocess.run([sys.executable, ROOT / "tools/release/release.py", "zip", exe, archive], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 1)
+            self.assertIn("no program for Windows on x86-64", run.stderr)
+        self.assertEqual(archive.read_bytes(), first)
 
 
 class Bill(unittest.TestCase):

@@ -166,7 +166,7 @@ class Adbc(unittest.TestCase):
         base = self.sqlite()
         for address, words in [
             (base + "#select nothing from people", ["the driver refuses", "nothing"]),
-            (base, ["behind a #"]),
+            (base, ["after a #"]),
             (base + "#", ["no query"]),
             ("adbc:?uri=hunter2#select 1", ["no driver"]),
             ("adbc:adbc_driver_that_is_not_there?password=hunter2#select 1", ["adbc_driver_that_is_not_there"]),

@@ -12,6 +12,7 @@ use tacit::psi::{circuit, oprf, paxos, sorted};
 use tacit::two_pc::authenticated::buckets::{LEAST, Level, STATISTICAL, WINDOW, rows_at_once};
 use tacit::two_pc::wmk17::{Copies, probe};
 use tacit_crypto::{KAPPA, RHO};
+use tacit_ot::bit_triples::GROUP;
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
 use tacit_ot::extension::{kos, softspoken};
 use tacit_ot::silent::bcgikrs19::{Code, linear_weight};
@@ -58,6 +59,7 @@ fn constants() -> Result<Value> {
         "rho": RHO,
         "kos": {"columns": kos::SEEDS + 1},
         "softspoken": {"columns": kos::SEEDS, "depth": softspoken::DEPTH},
+        "bit_triples": {"group": GROUP},
         "oos": {"length": code.length(), "dimension": code.dimension(), "distance": code.distance()},
         "paxos": {"length": shape.code_length(), "dimension": shape.code_dimension()},
         "lpn": lpn(),

@@ -26,27 +26,27 @@ Examples:
       --input kunden.csv --key email --result me --output both.csv
   tacit demo
 
-Exit codes: 0 success, 1 anything not named here, 2 usage error, 3 bad local input,
-  4 the peer's or the link's fault (a detected cheat included), 130 interrupted.
+Exit codes: 0 success, 1 any other error, 2 usage error, 3 bad local input,
+  4 a problem with the peer or the link (detected cheating included), 130 interrupted.
 Results go to standard output, progress and errors to standard error.
-A file given by --config may set any of these options in TOML; the command line wins.";
+A TOML file given by --config can set any of these options; the command line takes precedence.";
 
 /// What `tacit` alone prints.
 const WELCOME: &str = "\
 Two parties compute on data that neither may see.
 
 What you can do:
-  tacit psi              find the rows of your table that a partner's table has too
+  tacit psi              find the rows of your table that a peer's table has too
   tacit eval             compute a function of both sides' numbers, such as who bids more
-  tacit request          ask a partner's service for an intersection; `tacit serve` runs one
-  tacit check            see what a run would make of your table; nothing is sent
+  tacit request          ask a peer's service for an intersection; `tacit serve` runs one
+  tacit check            see how a run would read your table; nothing is sent
   tacit ot, vole, triples, nisc
-                         make transfers and correlations, for protocols of your own
+                         make transfers and correlations, for your own protocols
 
 Examples:
   tacit demo                            # both sides on this machine, in seconds
-  tacit check customers.csv             # what your table holds, and the line to run
-  tacit invite --listen 0.0.0.0:7700    # exchange keys: your partner types `tacit join CODE`
+  tacit check customers.csv             # describe your table, and print the command to run
+  tacit invite --listen 0.0.0.0:7700    # exchange keys: your peer types `tacit join CODE`
 
 Where to start: `tacit init` asks six questions and writes your configuration. `tacit -h` lists every
 command, `tacit psi -h` the options of one; docs/start.md sets up two machines in ten minutes.";

@@ -12,7 +12,7 @@ use tacit::net::{self, Cancel, Difference};
 use tacit::pool::PoolError;
 use tacit::sealed::FileError;
 use tacit::two_pc::{self, StateError};
-use tacit::{Blame, Error, psi};
+use tacit::{Blame, Error, Security, psi};
 
 /// The most bytes a key that an output to a workbook takes.
 const WORKBOOK_CELL: u64 = 32_767;
@@ -197,7 +197,8 @@ fn has(options: &[String], option: &str) -> bool {
 }
 
 /// Settings of the handshake that only follow from others: where one of these differs, those say nothing.
-const CAUSES: [(&[&str], &[&str]); 2] = [
+const CAUSES: [(&[&str], &[&str]); 3] = [
+    (&["security", "protocol"], &["wiring"]),
     (&["aggregate"], &["function", "rows"]),
     (
         &["aggregate", "function", "program", "rows"],
@@ -229,7 +230,14 @@ fn set_by(options: &[String], one: &Difference) -> Difference {
         (Some((_, option)), Some(ours), Some(theirs)) => {
             Difference { setting: format!("--{option}"), ours, theirs }
         }
-        _ => Difference { setting: dashed(options, &one.setting), ..one.clone() },
+        _ => {
+            // The base OT that another option implies.
+            let resists = |name: &String| tacit::catalogue::require_post_quantum(name).is_ok();
+            let is_implied =
+                one.setting == "base-ot" && [&one.ours, &one.theirs].into_iter().flatten().any(resists);
+            let by = if is_implied && has(options, "post-quantum") { " or --post-quantum" } else { "" };
+            Difference { setting: dashed(options, &one.setting) + by, ..one.clone() }
+        }
     }
 }
 
@@ -310,7 +318,18 @@ impl Explained<'_> {
     fn differences(&self) -> Vec<Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
         let differs = |setting: &str| differences.iter().any(|one| one.setting == setting);
+        let is_implied = |value: &Option<String>| {
+            value.as_deref().is_some_and(|name| {
+                tacit::catalogue::find(name).is_some_and(|entry| entry.security == Security::SemiHonest)
+            })
+        };
         let follows = |one: &&Difference| {
+            if one.setting == "protocol"
+                && differs("security")
+                && (is_implied(&one.ours) || is_implied(&one.theirs))
+            {
+                return true;
+            }
             CAUSES.iter().any(|(causes, all)| {
                 all.contains(&&*one.setting) && causes.iter().any(|cause| differs(cause))
             })
@@ -341,10 +360,10 @@ impl Explained<'_> {
                 "the circuits' files differ, or --bits does"
             }
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => {
-                "with --max-peer-rows, where memory has room for them"
+                "with --max-peer-rows, if there is memory for them"
             }
             Error::Psi(psi::Error::PeerRowsTooWide { allowed: WORKBOOK_CELL, .. }) if self.has("unfit") => {
-                "cells of Excel hold no more; name the output .csv or .parquet, or give --unfit null"
+                "cells of Excel cannot have more; name the output .csv or .parquet, or give --unfit null"
             }
             Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
             Error::Table(csv::Error::Unfit { .. }) if self.has("unfit") => {
@@ -548,7 +567,7 @@ pub fn install_hooks() {
         let place = fence::place(info);
         let is_main = std::thread::current().name() == Some("main");
         if OUTLIVES.load(Ordering::Relaxed) && !is_main {
-            let message = format!("internal fault at {place}; what it served is over; please report it");
+            let message = format!("internal error at {place}; its request has ended; please report it");
             say(&message, json!({ "error": { "code": 1, "blame": "other", "message": message } }));
             return;
         }
@@ -557,7 +576,7 @@ pub fn install_hooks() {
             1,
             "other",
             &format!(
-                "internal fault at {place}; nothing was written; please report it with the command you ran"
+                "internal error at {place}; nothing was written; please report it with the command you ran"
             ),
         );
     }));

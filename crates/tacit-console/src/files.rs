@@ -68,8 +68,8 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
             }
             if input.option == TABLE && would_be_part(path, &input.path) {
                 return Err(Error::Input(format!(
-                    "{}: is in {}, the folder or pattern of {TABLE}, and the next run would read it as a part of the \
-                     table; choose another folder",
+                    "{}: is in {}, the directory or pattern of {TABLE}, and the next run would read it as a \
+                     part of the table; choose another directory",
                     name(path),
                     name(&input.path)
                 )));
@@ -114,7 +114,7 @@ fn would_be_part(output: &Path, table: &Path) -> bool {
 
 fn one_file(named: &Named, other: &Named, path: &Path) -> Error {
     Error::Input(format!(
-        "{}: {} and {} name the same file; choose another name for what is written",
+        "{}: {} and {} name the same file; choose another name for the output",
         name(path),
         named.option,
         other.option

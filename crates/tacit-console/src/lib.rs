@@ -40,9 +40,9 @@ fn stream_fault(name: &str, source: &io::Error) -> Error {
     let remedy = match source.kind() {
         _ if os::is_reader_gone(source) => "is the reader of the pipe gone?",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "make room on its disk, or choose another place"
+            "free space on its disk, or choose another one"
         }
-        _ => "is it open, and may it be written?",
+        _ => "is it open and writable?",
     };
     Error::Other(format!("{name}: cannot be written ({source}); {remedy}"))
 }
@@ -71,9 +71,22 @@ impl Context {
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| stream_fault(name, &e))
     }
 
-    /// Tells the user something on standard error, unless the mode is silent or quiet.
+    /// Whether the user wants notes: not where the mode is silent or quiet.
+    pub fn has_notes(&self) -> bool {
+        !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet)
+    }
+
+    /// Tells the user something on standard error that can be missed: see [`has_notes`](Self::has_notes).
     pub fn note(&self, text: &str) {
-        if !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet) {
+        if self.has_notes() {
+            say(text);
+        }
+    }
+
+    /// Tells the user on standard error that a result is not what it seems, in a quiet run as well; with `--json` the
+    /// object says so.
+    pub fn warn(&self, text: &str) {
+        if !self.json {
             say(text);
         }
     }

@@ -8,7 +8,7 @@ use tacit::{Error, Result};
 pub fn check_memory(what: &str, needed: u64, advice: &str) -> Result<()> {
     match available_memory() {
         Some(available) if needed > available => Err(Error::Input(format!(
-            "{what} needs about {} MiB, and this machine has {} MiB to give; {advice}",
+            "{what} needs about {} MiB, and this machine has {} MiB available; {advice}",
             needed >> 20,
             available >> 20
         ))),

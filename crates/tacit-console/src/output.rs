@@ -66,10 +66,10 @@ impl Target {
             place::Place::Local => {}
             place::Place::Object { .. } => return Ok(Target::Object),
             place::Place::Query | place::Place::Driver => {
-                return Err(unwritable(target, "a query is read and not written; name a file"));
+                return Err(unwritable(target, "a query cannot be an output; name a file"));
             }
             place::Place::Web => {
-                return Err(unwritable(target, "a server is read from and not written to; name a file"));
+                return Err(unwritable(target, "a server cannot be an output; name a file"));
             }
         }
         let mut path = target.to_owned();
@@ -81,10 +81,10 @@ impl Target {
                 Ok(metadata) => metadata,
                 Err(e) if e.kind() == io::ErrorKind::NotFound && path == target => return Self::new(path),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    return Err(unwritable(target, "it is a symbolic link that leads nowhere; remove it"));
+                    return Err(unwritable(target, "it is a broken symbolic link; remove it"));
                 }
                 Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
-                    return Err(unwritable(target, "its folder is a file; choose another"));
+                    return Err(unwritable(target, "its directory is a file; choose another"));
                 }
                 Err(e) => return Err(unwritable(target, &format!("{e}; choose another name"))),
             };
@@ -93,7 +93,7 @@ impl Target {
                 let next = fs::read_link(&path).map_err(|e| unwritable(target, &e.to_string()))?;
                 path = folder_of(&path).join(next);
             } else if kind.is_dir() {
-                return Err(unwritable(target, "it is a folder; name a file in it"));
+                return Err(unwritable(target, "it is a directory; name a file in it"));
             } else if kind.is_file() {
                 return Ok(Target::File(path));
             } else if os::is_stream(kind) {
@@ -107,13 +107,13 @@ impl Target {
 
     fn new(path: PathBuf) -> Result<Self> {
         if !matches!(path.components().next_back(), Some(Component::Normal(_))) {
-            return Err(unwritable(&path, "the name names no file"));
+            return Err(unwritable(&path, "the name is not that of a file"));
         }
         match fs::metadata(folder_of(&path)) {
             Ok(metadata) if metadata.is_dir() => Ok(Target::New(path)),
-            Ok(_) => Err(unwritable(&path, "its folder is a file; choose another")),
+            Ok(_) => Err(unwritable(&path, "its directory is a file; choose another")),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                Err(unwritable(&path, "its folder does not exist; create the folder or choose another"))
+                Err(unwritable(&path, "its directory does not exist; create it or choose another"))
             }
             Err(e) => Err(unwritable(&path, &format!("{e}; choose another folder"))),
         }
@@ -145,11 +145,9 @@ impl Target {
                 }
                 Ok(None) => os::check_writable(path)
                     .map_err(|e| unwritable(target, &format!("{e}; choose another name"))),
-                Err(e) => {
-                    refuse(&format!("cannot be looked into: {e}; choose another name to keep what it holds"))
-                }
+                Err(e) => refuse(&format!("cannot be read: {e}; choose another name to keep its content")),
             },
-            _ if secret => refuse("a file that holds a secret or serves once must be a regular file"),
+            _ if secret => refuse("a file with a secret, or for one use, must be a regular file"),
             Target::Stdout | Target::Stderr => Ok(()),
             Target::Object => Ok(Upload::check(target, OVERWRITE.load(Ordering::Relaxed))?),
             Target::Stream(path) => {
@@ -320,7 +318,7 @@ impl Output {
     /// The next state of a file that the command keeps, and that the caller holds open.
     pub fn next_state(target: &Path) -> Result<Self> {
         let Target::File(path) = Target::of(target)? else {
-            return Err(unwritable(target, "it is no file any more"));
+            return Err(unwritable(target, "it is not a file any more"));
         };
         let place = Place::Part(Part::new(path, target, Replaces::Itself, false)?);
         Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
@@ -356,7 +354,7 @@ impl Output {
             Target::Stdout => stream(os::standard(false).map_err(closed)?)?,
             Target::Stderr => stream(os::standard(true).map_err(closed)?)?,
             Target::Stream(path) => stream(open_stream(&path, target)?)?,
-            Target::Object => return Err(unwritable(target, "a store takes tables alone; name a file")),
+            Target::Object => return Err(unwritable(target, "only tables can go to a store; name a file")),
         };
         Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
     }
@@ -373,11 +371,11 @@ impl Output {
             }
         };
         let full = |free: Option<u64>| {
-            let free = free.map_or(String::new(), |free| format!(", where {} MiB are free", free >> 20));
+            let free = free.map_or(String::new(), |free| format!(", and {} MiB are free", free >> 20));
             unwritable(
                 &self.target,
                 &format!(
-                    "it may take {} MiB{free}; make room or choose another disk",
+                    "it may need {} MiB{free}; free some space or choose another disk",
                     bytes.div_ceil(1 << 20)
                 ),
             )
@@ -462,7 +460,7 @@ impl Part {
             (Target::File(_), Replaces::Itself) => durable::replace(temp, &self.place),
             _ => {
                 return Err(Error::Input(format!(
-                    "{}: was made by somebody else during the run and is not overwritten; run again",
+                    "{}: was created by another process during the run and is not overwritten; run again",
                     name(target)
                 )));
             }
@@ -493,10 +491,11 @@ fn part(place: &Path, target: &Path, is_public: bool) -> Result<NamedTempFile> {
         let temp = builder.tempfile_in(folder).map_err(|e| {
             let why = match e.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    "no right to make files in its folder; change the folder's rights or choose another"
-                        .to_owned()
+                    "its directory is not writable; change its permissions or choose another".to_owned()
                 }
-                io::ErrorKind::NotFound => "there is no such folder; create it or choose another".to_owned(),
+                io::ErrorKind::NotFound => {
+                    "there is no such directory; create it or choose another".to_owned()
+                }
                 kind => format!("{}; choose another folder", io::Error::from(kind)),
             };
             unwritable(target, &why)
@@ -531,7 +530,7 @@ fn sweep(folder: &Path) {
 fn open_stream(path: &Path, target: &Path) -> Result<File> {
     match os::open_stream(path) {
         Ok(Some(file)) => Ok(file),
-        Ok(None) => Err(unwritable(target, "nobody reads from this pipe; start its reader first")),
+        Ok(None) => Err(unwritable(target, "this pipe has no reader; start the reader first")),
         Err(e) => Err(unwritable(target, &format!("{e}; choose another name"))),
     }
 }
@@ -595,12 +594,14 @@ impl Seek for Output {
 pub fn open(path: &Path) -> Result<File> {
     let refuse = |what: String| Err(Error::Input(format!("{}: {what}", name(path))));
     match File::open(path).map_err(|e| file_id::open_fault(path, e)) {
-        Ok(_) if path.is_dir() => refuse("is a folder; name a file in it".into()),
+        Ok(_) if path.is_dir() => refuse("is a directory; name a file in it".into()),
         Ok(file) => Ok(file),
-        Err(e) if e.kind() == io::ErrorKind::IsADirectory => refuse("is a folder; name a file in it".into()),
+        Err(e) if e.kind() == io::ErrorKind::IsADirectory => {
+            refuse("is a directory; name a file in it".into())
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => refuse("no such file; check the path".into()),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            refuse("permission denied; check who may read the file".into())
+            refuse("permission denied; check the file's permissions".into())
         }
         Err(e) => refuse(format!("cannot be read: {e}")),
     }

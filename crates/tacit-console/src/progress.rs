@@ -242,7 +242,7 @@ impl Observer for Progress {
 
     fn interrupted(&self, why: &tacit::Error) {
         if !matches!(self.mode, Mode::Silent | Mode::Quiet) {
-            self.bar.suspend(|| crate::say(&format!("note: {why}; waiting for the peer to come back")));
+            self.bar.suspend(|| crate::say(&format!("note: {why}; waiting for the peer to reconnect")));
         }
     }
 
@@ -251,7 +251,7 @@ impl Observer for Progress {
             let Widths { key, held, .. } = widths;
             self.bar.suspend(|| {
                 crate::say(&format!(
-                    "the peer's columns: {key} a key; what may match takes {held} of memory",
+                    "the peer's columns: {key} per key; possible matches need {held} of memory",
                     key = counted(key, "byte"),
                     held = counted(held, "byte")
                 ))

@@ -39,13 +39,13 @@ impl<'a> Asked<'a> {
         let address = path.to_str().and_then(|text| text.strip_prefix("adbc:")).unwrap_or("");
         let Some((server, query)) = address.split_once('#') else {
             return wrong(
-                "write the query behind a #, as in adbc:adbc_driver_sqlite?uri=FILE#select mail from people",
+                "write the query after a #, as in adbc:adbc_driver_sqlite?uri=FILE#select mail from people",
             );
         };
         let query = query.trim().trim_end_matches(|c: char| c == ';' || c.is_whitespace());
         let (driver, options) = server.split_once('?').unwrap_or((server, ""));
         if query.is_empty() {
-            return wrong("there is no query behind the #");
+            return wrong("there is no query after the #");
         }
         if driver.is_empty() {
             return wrong("it names no driver; an address is adbc:DRIVER?uri=…#QUERY");
@@ -85,12 +85,12 @@ impl<'a> Asked<'a> {
     /// What a driver said of rows: its words may hold data.
     fn failed(&self, status: &str) -> Error {
         self.remote(format!(
-            "the query failed ({status}); the driver's words may hold data and are not shown"
+            "the query failed ({status}); the driver's message may contain data and is not shown"
         ))
     }
 
     fn unkept(&self, error: &dyn std::fmt::Display) -> Error {
-        self.remote(format!("the answer cannot be kept in {}: {error}", std::env::temp_dir().display()))
+        self.remote(format!("the result cannot be stored in {}: {error}", std::env::temp_dir().display()))
     }
 
     fn ask(&self) -> Result<(Kept, [u8; 32])> {
@@ -119,7 +119,7 @@ impl<'a> Asked<'a> {
         let batches = statement.execute().map_err(|error| self.failed(&format!("{:?}", error.status)))?;
         let schema = batches.schema();
         if schema.fields().is_empty() {
-            return Err(Error::address(self.path, "the query gives no columns; a table is read by select"));
+            return Err(Error::address(self.path, "the query returns no columns; use select"));
         }
         let kept = Kept::new().map_err(|error| self.unkept(&error))?;
         let mut writer = FileWriter::try_new(kept, &schema).map_err(|error| self.unkept(&error))?;

@@ -33,8 +33,8 @@ const PAGE_HEADER: u64 = 1 << 16;
 
 fn too_large(needed: u64, available: u64) -> String {
     format!(
-        "a part of it takes {} MiB unpacked, and this machine has {} MiB to give; write it in smaller batches, \
-         row groups or pages",
+        "a part of it needs {} MiB uncompressed, and this machine has {} MiB available; write it in smaller \
+         batches, row groups or pages",
         needed >> 20,
         available >> 20
     )
@@ -62,7 +62,7 @@ fn bytes_at(stored: &mut Stored, at: u64, length: u64) -> Result<Vec<u8>, String
 /// Holds what an Arrow file says of itself against its length and the machine's memory. What is no Arrow file at
 /// all is left to its reader.
 pub(crate) fn check_arrow(stored: &mut Stored, length: u64) -> Result<(), String> {
-    let beyond = || "it names places beyond its end; it was cut short or damaged".to_owned();
+    let beyond = || "it refers to positions beyond its end; it is truncated or damaged".to_owned();
     let Some(end) = length.checked_sub(10) else { return Ok(()) };
     let tail = bytes_at(stored, end, 4)?;
     let Ok(footer) = <[u8; 4]>::try_from(tail) else { return Ok(()) };
@@ -94,7 +94,7 @@ pub(crate) fn is_arrow_stream(start: &[u8]) -> bool {
 /// Holds what an Arrow stream's messages say of themselves against its length and the machine's memory. Returns
 /// whether a column has several dictionaries.
 pub(crate) fn check_arrow_stream(stored: &mut Stored, length: u64) -> Result<bool, String> {
-    let cut = || "it was cut short or damaged".to_owned();
+    let cut = || "it is truncated or damaged".to_owned();
     let (mut at, mut dictionaries, mut has_several) = (0u64, BTreeSet::new(), false);
     while at < length {
         let head = <[u8; 8]>::try_from(bytes_at(stored, at, 8)?).map_err(|_| cut())?;
@@ -147,14 +147,14 @@ impl Place {
 fn check_message(stored: &mut Stored, place: &Place, message: &[u8]) -> Result<(), String> {
     // Newer files have a mark before the length, older ones the length alone.
     let skip = if message.starts_with(&[0xff; 4]) { 8 } else { 4 };
-    let none = || "a batch of it does not say what it holds; it was cut short or damaged".to_owned();
+    let none = || "a batch of it does not say what it holds; it is truncated or damaged".to_owned();
     // The library reads on behind the length that the footer names: nothing may be left to it here.
     let message = message.get(skip..).and_then(|message| root_as_message(message).ok()).ok_or_else(none)?;
     let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
     let batch = message.header_as_record_batch().or(dictionary).ok_or_else(none)?;
     let mut lengths = batch.nodes().into_iter().flatten().map(|node| node.length()).chain([batch.length()]);
     if lengths.any(|length| u64::try_from(length).is_ok_and(|length| length > MOST_OF_BATCH)) {
-        return Err(format!("a batch of it says that it has more than {MOST_OF_BATCH} rows"));
+        return Err(format!("a batch of it claims more than {MOST_OF_BATCH} rows"));
     }
     if batch.compression().is_none() {
         return Ok(());
@@ -357,7 +357,7 @@ pub(crate) fn check_parquet(
             }
             if largest > MOST_OF_PAGE {
                 let [is, may] = [largest, MOST_OF_PAGE].map(|bytes| bytes >> 20);
-                return Err(format!("a page of it takes {is} MiB unpacked, where {may} are the most"));
+                return Err(format!("a page of it needs {is} MiB uncompressed, more than the {may} allowed"));
             }
             needed = needed.saturating_add(2 * largest);
             if has_long {

@@ -23,6 +23,7 @@ mod stream;
 use crate::behind::{Behind, beside};
 use crate::columnar::Origin;
 pub use crate::encoding::Encoding;
+use crate::encoding::{self, BYTE_ORDER_MARK};
 pub use crate::fault::{Error, Misquoted, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::kept::{Kept, rows_of_batch};
@@ -39,7 +40,6 @@ use rows::{Marks, Rows, Written};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use stream::BYTE_ORDER_MARK;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -204,13 +204,14 @@ impl Source {
     }
 
     /// Reads the header of a table.
-    pub(crate) fn from_input(input: Input, options: Options) -> Result<Self> {
+    pub(crate) fn from_input(input: Input, mut options: Options) -> Result<Self> {
         let path = input.path().to_owned();
         if input.is_answer() {
-            return Err(Error::CsvAlone { path, format: "the answer of a database" });
+            return Err(Error::CsvAlone { path, format: "the result of a database query" });
         }
-        let is_decoded = options.encoding.is_some_and(|encoding| !encoding.is_utf8());
-        kind::refuse(&path, &input.start()?, input.packing(), is_decoded)?;
+        let first = input.start()?;
+        options.encoding = encoding::of(&path, &first, options.encoding)?;
+        kind::refuse(&path, &first, input.packing(), options.encoding)?;
         let (mut text, start) = stream::open(&input, &options)?;
         let form = Form::of(text.ahead(), &start, options);
         drop(text);

@@ -39,11 +39,11 @@ pub(crate) fn read(path: &Path) -> Result<(Kept, [u8; 32])> {
     let asked = Asked { path: shown(path) };
     let Some((server, query)) = address.split_once('#') else {
         return Err(asked
-            .wrong("write the query behind a #, as in postgresql://HOST/DATABASE#select mail from people"));
+            .wrong("write the query after a #, as in postgresql://HOST/DATABASE#select mail from people"));
     };
     let query = query.trim().trim_end_matches(|c: char| c == ';' || c.is_whitespace());
     if query.is_empty() {
-        return Err(asked.wrong("there is no query behind the #"));
+        return Err(asked.wrong("there is no query after the #"));
     }
     let settings = Settings::of(server).map_err(|what| asked.wrong(what))?;
     let mut client = asked.connect(&settings)?;
@@ -69,7 +69,7 @@ impl Asked {
     }
 
     fn unkept(&self, error: &dyn std::fmt::Display) -> Error {
-        self.remote(format!("the answer cannot be kept in {}: {error}", std::env::temp_dir().display()))
+        self.remote(format!("the result cannot be stored in {}: {error}", std::env::temp_dir().display()))
     }
 
     fn connect(&self, settings: &Settings) -> Result<Client> {
@@ -92,12 +92,10 @@ impl Asked {
         // By itself first: one statement alone, which stands without what is put around it.
         let statement = transaction.prepare(query).map_err(failed)?;
         if !statement.params().is_empty() {
-            return Err(self.wrong("the query has parameters ($1), and there is nothing to put there"));
+            return Err(self.wrong("the query has parameters ($1), which have no values here"));
         }
         if statement.columns().is_empty() {
-            return Err(
-                self.wrong("the query gives no columns; a table is read by select, table, values or with")
-            );
+            return Err(self.wrong("the query returns no columns; use select, table, values or with"));
         }
         let mut answer = Answer::new(self, &statement)?;
         // On lines of its own: its last one may be a comment.
@@ -131,7 +129,10 @@ fn explain(error: &postgres::Error) -> String {
         let telling = ["08", "0A", "25", "26", "28", "3D", "3F", "42", "53", "54", "55", "57", "58"];
         return match telling.iter().any(|class| code.starts_with(class)) {
             true => format!("the server refuses: {} (SQLSTATE {code})", refused.message()),
-            false => format!("the query failed (SQLSTATE {code}); its words may hold data and are not shown"),
+            false => format!(
+                "the query failed (SQLSTATE {code}); its message may contain data and is not \
+                              shown"
+            ),
         };
     }
     if error.is_closed() {
@@ -185,7 +186,7 @@ impl<'a> Answer<'a> {
         self.rows += 1;
         let bytes = line.len();
         if line.pop() != Some(b'\n') {
-            return Err(self.asked.remote("the server sent half a row"));
+            return Err(self.asked.remote("the server sent an incomplete row"));
         }
         let mut cells = line.split_mut(|byte| *byte == b'\t');
         for (at, column) in self.columns.iter_mut().enumerate() {

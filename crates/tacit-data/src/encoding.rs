@@ -1,9 +1,11 @@
 //! Text in other encodings than UTF-8: by their names, decoded without a replacement for what they do not have, and
 //! guessed from text that is not UTF-8.
 
+use crate::fault::{Error, Result};
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, UTF_8, UTF_16BE, UTF_16LE, X_USER_DEFINED};
 use std::io::{self, BufRead, Read};
+use std::path::Path;
 
 /// An encoding of text, by one of the names that the Encoding Standard of the web knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,9 @@ impl std::fmt::Debug for Encoding {
         f.write_str(self.name())
     }
 }
+
+/// The mark of UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// The encodings' names in lower case, of those that a file is likely to have.
 const NAMES: &[&str] = &[
@@ -76,6 +81,38 @@ const NAMES: &[&str] = &[
 
 fn name(of: &'static encoding_rs::Encoding) -> &'static str {
     NAMES.iter().find(|name| name.eq_ignore_ascii_case(of.name())).copied().unwrap_or("another encoding")
+}
+
+/// The encoding of text that begins with `start`: the one that its byte order mark names, or else the one that the
+/// caller has `named`.
+///
+/// Errors: [`Error::Marked`] where the two differ.
+pub(crate) fn of(path: &Path, start: &[u8], named: Option<Encoding>) -> Result<Option<Encoding>> {
+    // One of UTF-32 begins as one of UTF-16 does.
+    let marked = encoding_rs::Encoding::for_bom(start).filter(|_| !start.starts_with(b"\xff\xfe\0\0"));
+    let Some((marked, _)) = marked else { return Ok(named) };
+    match named {
+        Some(named) if named.0 != marked => {
+            let (path, marked, named) = (path.to_owned(), name(marked), named.name());
+            Err(Error::Marked { path, marked, named })
+        }
+        Some(_) => Ok(named),
+        None => Ok(Some(Encoding(marked)).filter(|marked| !marked.is_utf8())),
+    }
+}
+
+/// How text of this encoding begins, in UTF-8 and without byte order marks. What is torn or foreign at its end is
+/// replaced: this is to know a file by, and not its content.
+pub(crate) fn beginning(start: &[u8], encoding: Option<Encoding>) -> Vec<u8> {
+    let text = match encoding {
+        Some(encoding) => encoding.0.decode_with_bom_removal(start).0.into_owned().into_bytes(),
+        None => start.to_vec(),
+    };
+    let mut rest = &text[..];
+    while let Some(behind) = rest.strip_prefix(BYTE_ORDER_MARK) {
+        rest = behind;
+    }
+    rest.to_vec()
 }
 
 /// The encoding that bytes which are not UTF-8 seem to have.

@@ -16,7 +16,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// There is no such file.
-    #[error("{}: there is no such file", name(.0))]
+    #[error("{}: no such file; check the path", name(.0))]
     NotFound(PathBuf),
     /// The path is a folder or a disk.
     #[error("{}: neither a file nor a pipe; name a file", name(.0))]
@@ -30,7 +30,7 @@ pub enum Error {
         what: String,
     },
     /// An address of a kind that this build was made without.
-    #[error("{}: this build of tacit reads and writes no {kind}; take one that was built with it", name(.path))]
+    #[error("{}: this build of tacit does not support {kind}; use one that does", name(.path))]
     NotBuilt {
         /// The address, as it may be shown.
         path: PathBuf,
@@ -54,7 +54,8 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Not even a header.
-    #[error("{}: the file is empty; its first line must name the columns, or be data where no header is expected", name(.0))]
+    #[error("{}: the file is empty; its first line must name the columns, or be data if no header is \
+             expected", name(.0))]
     Empty(PathBuf),
     /// A key column that the table does not have.
     #[error(
@@ -73,7 +74,7 @@ pub enum Error {
     },
     /// Two columns bear the name of a key column.
     #[error(
-        "{}: the column `{}` stands there more than once; rename one of them",
+        "{}: the column `{}` is there more than once; rename one of them",
         name(.path), shown(.column)
     )]
     AmbiguousColumn {
@@ -100,7 +101,7 @@ pub enum Error {
     NoKey(PathBuf),
     /// A row has too many or too few fields.
     #[error(
-        "{}, line {line}: {found} fields where the first line has {expected}; check quotes and delimiter",
+        "{}, line {line}: {found} fields, but the first line has {expected}; check quotes and delimiter",
         name(.path)
     )]
     UnequalRow {
@@ -126,7 +127,7 @@ pub enum Error {
         what: Misquoted,
     },
     /// A row that is longer than rows may be.
-    #[error("{}, {place}: the row has more than {} MiB; mend the file, or allow longer rows", name(.path), .most >> 20)]
+    #[error("{}, {place}: the row has more than {} MiB; fix the file, or allow longer rows", name(.path), .most >> 20)]
     LongRow {
         /// The file.
         path: PathBuf,
@@ -137,7 +138,7 @@ pub enum Error {
     },
     /// Bytes that are not UTF-8.
     #[error(
-        "{}, line {line}, column {column}: not valid UTF-8{}; name the encoding, or save the file as UTF-8",
+        "{}, line {line}, column {column}: not valid UTF-8; name the encoding{}, or save the file as UTF-8",
         name(.path), looks(*.looks_like)
     )]
     InvalidUtf8 {
@@ -152,7 +153,8 @@ pub enum Error {
     },
     /// Bytes that the encoding does not have.
     #[error(
-        "{}, line {line}, column {column}: bytes that {encoding} does not have; is the encoding another one?",
+        "{}, line {line}, column {column}: bytes that are not valid in {encoding}; does the file have \
+         another encoding?",
         name(.path)
     )]
     NotInEncoding {
@@ -165,8 +167,21 @@ pub enum Error {
         /// The encoding that the caller named.
         encoding: &'static str,
     },
+    /// A byte order mark of another encoding than the one that the caller named.
+    #[error(
+        "{}: begins with the byte order mark of {marked} and is to be read as {named}; name no encoding, or the right one",
+        name(.path)
+    )]
+    Marked {
+        /// The file.
+        path: PathBuf,
+        /// The encoding of the mark.
+        marked: &'static str,
+        /// The encoding that the caller named.
+        named: &'static str,
+    },
     /// Text of two bytes a character, which no encoding was named for.
-    #[error("{}: the text is {encoding}; name the encoding, or save the file as UTF-8", name(.path))]
+    #[error("{}: the text seems to be {encoding}; name the encoding, or save the file as UTF-8", name(.path))]
     Encoded {
         /// The file.
         path: PathBuf,
@@ -221,7 +236,7 @@ pub enum Error {
     },
     /// A key column whose cells have more than one text, or none.
     #[error(
-        "{}: the column `{}` holds {}, which is no key; make it text, integers, dates or decimals",
+        "{}: the column `{}` has {}, which cannot be a key; convert it to text, integers, dates or decimals",
         name(.path), shown(.column), shown(.found)
     )]
     KeyType {
@@ -234,8 +249,8 @@ pub enum Error {
     },
     /// A key column of points in time whose key is no date.
     #[error(
-        "{}: the column `{}` holds points in time; give it the type date, as in `{}:date`, which takes \
-         midnights, or make text or dates of it",
+        "{}: the column `{}` has timestamps; give it the type date, as in `{}:date`, which accepts \
+         midnights, or convert it to text or dates",
         name(.path), shown(.column), shown(.column)
     )]
     KeyMoment {
@@ -245,7 +260,7 @@ pub enum Error {
         column: String,
     },
     /// A file of columns that is cut short, damaged, or beyond what can be read.
-    #[error("{}: not a whole {format} file that can be read: {}", name(.path), shown(.what))]
+    #[error("{}: not a complete, valid {format} file: {}", name(.path), shown(.what))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -256,7 +271,8 @@ pub enum Error {
     },
     /// An output whose name says that it holds what tacit does not write.
     #[error(
-        "{}: tacit writes no {kind}; name the output .csv, .parquet, .arrow or .xlsx, or .csv.gz or .csv.zst to pack it",
+        "{}: tacit cannot write {kind}; name the output .csv, .parquet, .arrow or .xlsx, or .csv.gz or \
+         .csv.zst to compress it",
         name(.path)
     )]
     NoFormat {
@@ -266,7 +282,7 @@ pub enum Error {
         kind: &'static str,
     },
     /// An output in which not every cell has room that may come behind the input's columns.
-    #[error("{}: the output cannot hold {what}; {remedy}", name(.path))]
+    #[error("{}: the output cannot contain {what}; {remedy}", name(.path))]
     NoRoom {
         /// The output file.
         path: PathBuf,
@@ -284,7 +300,7 @@ pub enum Error {
         what: &'static str,
     },
     /// One of several files that an earlier one is too, under whatever name.
-    #[error("{} is the same file as {}, whose rows would count twice; give it once", name(.path), name(.first))]
+    #[error("{} is the same file as {}, whose rows would count twice; name it once", name(.path), name(.first))]
     Twice {
         /// The file.
         path: PathBuf,
@@ -310,7 +326,7 @@ pub enum Error {
         what: String,
     },
     /// A column of a file of columns that cannot be read.
-    #[error("{}: column {column} cannot be read behind row {rows}: {what}", name(.path))]
+    #[error("{}: column {column} cannot be read after row {rows}: {what}", name(.path))]
     Unread {
         /// The file.
         path: PathBuf,
@@ -323,8 +339,8 @@ pub enum Error {
     },
     /// A column of which a file of columns can hold no cells.
     #[error(
-        "{}: {format} cannot hold column {number} of the input, which is {kind}; name the output otherwise, or \
-         make text of it", name(.path)
+        "{}: {format} cannot contain column {number} of the input, which is {kind}; choose another output \
+         format, or convert it to text", name(.path)
     )]
     NoType {
         /// The output file.
@@ -337,7 +353,7 @@ pub enum Error {
         kind: &'static str,
     },
     /// A file of columns within gzip or zstd.
-    #[error("{}: a {format} file that is packed once more; unpack it first", name(.path))]
+    #[error("{}: a compressed {format} file; decompress it first", name(.path))]
     PackedColumns {
         /// The file.
         path: PathBuf,
@@ -346,7 +362,8 @@ pub enum Error {
     },
     /// A column of which no CSV file can hold the cells.
     #[error(
-        "{}: CSV cannot hold column {number} of the input, which is {kind}; name the output .parquet or .arrow",
+        "{}: CSV cannot contain column {number} of the input, which is {kind}; name the output .parquet or \
+         .arrow",
         name(.path)
     )]
     NoText {
@@ -366,7 +383,7 @@ pub enum Error {
         format: &'static str,
     },
     /// A cell without a value where one is computed on.
-    #[error("{}, {place}: column {column} has no value there; fill it in, or leave the row out", name(.path))]
+    #[error("{}, {place}: column {column} has no value; fill it in, or leave the row out", name(.path))]
     NoValue {
         /// The file.
         path: PathBuf,
@@ -400,7 +417,7 @@ pub enum Error {
         what: String,
     },
     /// A column whose cells are no values to compute on.
-    #[error("{}: column {column} holds {}, which is no value here; {remedy}", name(.path), shown(.found))]
+    #[error("{}: column {column} has {}, which is not a valid value here; {remedy}", name(.path), shown(.found))]
     ValueType {
         /// The file.
         path: PathBuf,
@@ -464,10 +481,10 @@ impl Misquoted {
                 "text follows the quote that closes field {field}; double quotes that are part of the field"
             ),
             Misquoted::Within => format!(
-                "field {field} holds a quote and is not enclosed in quotes; enclose it and double that quote"
+                "field {field} has a quote and is not enclosed in quotes; enclose it and double that quote"
             ),
             Misquoted::Escape => {
-                format!("field {field} ends with an escape, and so does the file; was it cut short?")
+                format!("field {field} ends with an escape, and so does the file; is it truncated?")
             }
         }
     }
@@ -524,7 +541,7 @@ pub(crate) fn guarded<T, E: std::fmt::Display>(
 }
 
 /// How it begins what is said of a reader or writer that panicked.
-pub(crate) const PANICKED: &str = "what should read it failed";
+pub(crate) const PANICKED: &str = "reading it failed";
 
 /// What is said of a reader or writer that panicked.
 pub(crate) fn gave_up(panicked: &Panicked) -> String {
@@ -539,9 +556,9 @@ pub(crate) fn name(path: &Path) -> String {
     shown(&place::shown(path).to_string_lossy())
 }
 
-/// What text seems to be in.
+/// What text seems to be in, which is a guess.
 fn looks(like: Option<&'static str>) -> String {
-    like.map_or(String::new(), |name| format!("; it looks like {name}"))
+    like.map_or(String::new(), |name| format!(" (a guess: {name})"))
 }
 
 /// What to do about a column that is not there.
@@ -557,11 +574,9 @@ fn remedy(wanted: &str, near: Option<&str>, columns: usize) -> String {
     match near {
         // The line may be data, of which as little is shown as helps.
         Some(near) if near.to_lowercase() == wanted.trim().to_lowercase() => {
-            format!(
-                ", but one is in other upper and lower case; write it as the file does; the file has {columns}"
-            )
+            format!(", but one differs only in case; write it as in the file; the file has {columns}")
         }
         Some(near) => format!("; did you mean `{}`?", shown(near)),
-        None => format!(", which must hold the columns' names and not data; the file has {columns}"),
+        None => format!(", which must have the columns' names and not data; the file has {columns}"),
     }
 }

@@ -30,7 +30,7 @@ impl Purpose {
     /// What to do about a column of this type; `None` if its cells can be given so.
     fn refuses(self, data: &DataType) -> Option<&'static str> {
         match (self, data) {
-            (Purpose::Shown, _) => columnar::without_text(data).map(|_| "make text of it"),
+            (Purpose::Shown, _) => columnar::without_text(data).map(|_| "convert it to text"),
             (Purpose::Value, _) => values::refused(data, Form::Plain),
             (Purpose::Number(_), DataType::Dictionary(_, of)) => self.refuses(of),
             (
@@ -38,7 +38,7 @@ impl Purpose {
                 DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View,
             ) => None,
             (Purpose::Number(_), data) if data.is_numeric() => None,
-            (Purpose::Number(_), _) => Some("make whole numbers of it, amounts in their smallest unit"),
+            (Purpose::Number(_), _) => Some("convert it to whole numbers, amounts in their smallest unit"),
         }
     }
 }

@@ -606,7 +606,7 @@ impl<R: Read> Read for Unpacked<R> {
                 let packing = self.packing;
                 io::Error::new(
                     kind,
-                    format!("its {packing} data is damaged or cut short; make the file again"),
+                    format!("its {packing} data is damaged or truncated; make the file again"),
                 )
             }
         })

@@ -6,7 +6,7 @@
 
 use crate::columnar::{EXTENSION, JSON};
 use crate::csv::Options;
-use crate::encoding::{self, Decoded, is_foreign};
+use crate::encoding::{self, BYTE_ORDER_MARK, Decoded, is_foreign};
 use crate::fault::{Error, Place, Result};
 use crate::input::Input;
 use crate::kept::{Kept, NUMERIC, rows_of_batch};
@@ -25,14 +25,12 @@ const BATCH_BYTES: usize = 8 << 20;
 /// Columns that a table may have.
 const MOST_COLUMNS: usize = 1 << 14;
 
-/// Whether what begins so is JSON lines: the first line is an object.
-pub(crate) fn is_lines(start: &[u8]) -> bool {
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+/// Whether what begins with this text is JSON lines: the first line is an object. `is_whole` if nothing follows it.
+pub(crate) fn is_lines(text: &[u8], is_whole: bool) -> bool {
+    let text = text.trim_ascii_start();
     match memchr::memchr(b'\n', text) {
         Some(end) => serde_json::from_slice::<Members<'_>>(&text[..end]).is_ok(),
-        None if start.len() < crate::input::KNOWN_BY as usize => {
-            serde_json::from_slice::<Members<'_>>(text).is_ok()
-        }
+        None if is_whole => serde_json::from_slice::<Members<'_>>(text).is_ok(),
         // A first line that is longer than what is looked at.
         None => text.starts_with(b"{\""),
     }
@@ -49,7 +47,7 @@ pub(crate) fn to_columns(inputs: &[&Input], options: &Options) -> Result<Vec<Inp
 
 fn kept(input: &Input, options: &Options, columns: &Columns) -> Result<Input> {
     let unkept = |error: &dyn std::fmt::Display| {
-        let what = format!("cannot be kept in {}: {error}", std::env::temp_dir().display());
+        let what = format!("cannot be stored in {}: {error}", std::env::temp_dir().display());
         Error::Unreadable { path: input.path().to_owned(), source: std::io::Error::other(what) }
     };
     let schema = columns.schema();
@@ -107,8 +105,8 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn open(input: &'a Input, options: &Options) -> Result<Self> {
-        let reader = input.reader()?;
-        let encoding = options.encoding.filter(|encoding| !encoding.is_utf8());
+        let encoding = encoding::of(input.path(), &input.start()?, options.encoding)?;
+        let (reader, encoding) = (input.reader()?, encoding.filter(|encoding| !encoding.is_utf8()));
         let reader: Box<dyn BufRead> = match encoding {
             Some(encoding) => Box::new(BufReader::new(Decoded::new(reader, encoding))),
             None => reader,
@@ -128,8 +126,8 @@ impl<'a> Lines<'a> {
                 let (path, place) = (self.input.path().to_owned(), Place::Line(self.line));
                 return Err(Error::LongRow { path, place, most: self.most });
             }
-            if self.line == 1 && self.text.starts_with(b"\xef\xbb\xbf") {
-                self.text.drain(..3);
+            while self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+                self.text.drain(..BYTE_ORDER_MARK.len());
             }
             if self.text.is_empty() {
                 return Ok(false);
@@ -164,7 +162,7 @@ impl<'a> Lines<'a> {
             Some(b'n') => Ok(None),
             Some(b'"') => serde_json::from_str(value.get())
                 .map(Some)
-                .map_err(|_| self.wrong("a text holds half a character (a lone surrogate)")),
+                .map_err(|_| self.wrong("a text has half a character (a lone surrogate)")),
             _ => Ok(Some(value.get().to_owned())),
         }
     }
@@ -246,7 +244,7 @@ impl Columns {
             let members = lines.members()?;
             for (name, value) in &members.0 {
                 if !self.see(name, Kind::of(value.get()), lines.line) {
-                    return Err(lines.wrong("a member's name is there twice"));
+                    return Err(lines.wrong("a member's name occurs twice"));
                 }
                 if self.all.len() > MOST_COLUMNS {
                     return Err(lines.wrong("the objects so far have more than 16384 names of members"));

@@ -1,5 +1,6 @@
 //! What a file is that is no table, by its first bytes: the error says what it is and what to do.
 
+use crate::encoding::{self, Encoding};
 use crate::fault::{Error, Result};
 use crate::input::Packing;
 use std::path::Path;
@@ -10,17 +11,19 @@ struct Unread {
     remedy: &'static str,
 }
 
-/// Refuses what is no table, by the `start` of what an input holds, unpacked.
-pub(crate) fn refuse(path: &Path, start: &[u8], packing: Packing, is_decoded: bool) -> Result<()> {
+/// Refuses what is no table, by the `start` of what an input holds, unpacked, and by the same as text: a byte order mark
+/// or another encoding does not make a table of a private key.
+pub(crate) fn refuse(path: &Path, start: &[u8], packing: Packing, encoding: Option<Encoding>) -> Result<()> {
+    let text = encoding::beginning(start, encoding);
     let unread = |Unread { kind, remedy }| Error::Kind { path: path.to_owned(), kind, remedy };
     if packing != Packing::Plain && Packing::of(start) != Packing::Plain {
         let kind = "a table that is compressed twice";
         return Err(unread(Unread { kind, remedy: "decompress it once" }));
     }
-    if let Some(found) = by_magic(start).or_else(|| by_words(start)) {
+    if let Some(found) = by_magic(start).or_else(|| by_magic(&text)).or_else(|| by_words(&text)) {
         return Err(unread(found));
     }
-    if is_decoded {
+    if encoding.is_some_and(|encoding| !encoding.is_utf8()) {
         return Ok(());
     }
     match wide(start) {
@@ -56,11 +59,11 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"-----BEGIN PGP MESSAGE-----", "an encrypted message", "decrypt it"),
     (b"{\\rtf", "a text document (RTF)", "save it as CSV UTF-8"),
     // What is in them must not be shown as the names of columns.
-    (b"tacit-ed25519-private", "a private key of tacit keygen", "give your table, and never pass the key on"),
-    (b"-----BEGIN PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
-    (b"-----BEGIN EC PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
-    (b"-----BEGIN RSA PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
-    (b"-----BEGIN ENCRYPTED PRIVATE KEY", "a private key", "give your table, and never pass the key on"),
+    (b"tacit-ed25519-private", "a private key of tacit keygen", "give your table, and never pass on the key"),
+    (b"-----BEGIN PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
+    (b"-----BEGIN EC PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
+    (b"-----BEGIN RSA PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
+    (b"-----BEGIN ENCRYPTED PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
     (b"tacit-ed25519 ", "a public key of tacit keygen", "give your table"),
     (b"TACITPOL", "a pool of tacit pool", "give your table"),
     (b"TACITAP1", "a pool of tacit eval", "give your table"),
@@ -69,7 +72,7 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"tacitused", "a seed of tacit deal", "give your table"),
     (b"tacitnisc", "a file of tacit nisc", "give your table"),
     (b"tacitsign", "a signed file of tacit nisc", "give your table"),
-    (b"tacitprf", "a file of tacit tags", "give your table"),
+    (b"tacitprf", "a tag file of tacit", "give your table"),
 ];
 
 /// The same of words that a CSV file's header may begin with too: bytes that no text has tell them apart.
@@ -104,11 +107,11 @@ fn by_magic(start: &[u8]) -> Option<Unread> {
 
 /// What is text and no table.
 fn by_words(start: &[u8]) -> Option<Unread> {
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    let text = start.trim_ascii_start();
     let begins =
         |word: &str| text.get(..word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()));
     if ["<!doctype html", "<html", "<head", "<table", "<body"].into_iter().any(begins) {
-        let remedy = "a download may have given a page to log in instead of the file; save the table as CSV";
+        let remedy = "a download may have returned a login page instead of the file; save the table as CSV";
         return Some(Unread { kind: "a web page (HTML)", remedy });
     }
     if begins("<?xml") {
@@ -122,8 +125,8 @@ fn by_words(start: &[u8]) -> Option<Unread> {
         _ => false,
     };
     is_json.then_some(Unread {
-        kind: "JSON that has no object on each line",
-        remedy: "make JSON lines of it, as jq -c '.[]' does",
+        kind: "JSON without an object on each line",
+        remedy: "convert it to JSON lines, as with jq -c '.[]'",
     })
 }
 

@@ -3,8 +3,12 @@
 use std::path::Path;
 
 /// Bytes of memory that the system has to give or that the control groups of this process leave it, whichever
-/// is less; `None` where neither is known.
+/// is less; `None` where neither is known, as on every system but Linux.
 pub fn available_memory() -> Option<u64> {
+    // Elsewhere a file of this name would be anybody's.
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let system =

@@ -69,7 +69,8 @@ impl Address {
         let Place::Object { bucket, key } = Place::of(path).map_err(|what| wrong(what.into()))? else {
             return Err(wrong("an object is named s3://BUCKET/KEY".into()));
         };
-        let key = Key::parse(key).map_err(|_| wrong("its key has an empty part or a dot alone".into()))?;
+        let key =
+            Key::parse(key).map_err(|_| wrong("its key has an empty part, or a part of only dots".into()))?;
         let store = Arc::new(store(bucket).map_err(wrong)?);
         Ok(Address { path: shown(path), store, key })
     }
@@ -135,8 +136,8 @@ fn store(bucket: &str) -> std::result::Result<AmazonS3, String> {
     let endpoint = endpoints.iter().find_map(|key| builder.get_config_value(key));
     if let Some(rest) = endpoint.as_deref().and_then(|endpoint| endpoint.strip_prefix("http://")) {
         if !allowed && !is_here(rest) {
-            return Err("the store's address is plain HTTP beyond this machine; make it https://, or set \
-                        AWS_ALLOW_HTTP=true where the network may see everything"
+            return Err("the store's address is plain HTTP beyond this machine; use https://, or set \
+                        AWS_ALLOW_HTTP=true if the network may see everything"
                 .into());
         }
         client = client.with_allow_http(true);
@@ -147,7 +148,7 @@ fn store(bucket: &str) -> std::result::Result<AmazonS3, String> {
         .with_retry(retry)
         .with_bucket_name(bucket)
         .build()
-        .map_err(|_| "the settings for AWS, in the environment or its files, make no client".into())
+        .map_err(|_| "the settings for AWS, in the environment or its files, are not valid".into())
 }
 
 /// Whether the host of what is behind `http://` is this machine.
@@ -170,7 +171,7 @@ fn explain(error: &object_store::Error) -> String {
             "access denied; check the credentials in the environment or AWS's files, and what they may do"
                 .into()
         }
-        Store::AlreadyExists { .. } => "there is an object already".into(),
+        Store::AlreadyExists { .. } => "the object exists already".into(),
         Store::Precondition { .. } | Store::NotModified { .. } => {
             "the object changed while it was used".into()
         }
@@ -265,7 +266,7 @@ impl Object {
         };
         let fault = match read.await {
             Ok(Some(bytes)) if bytes.len() as u64 == length => return Ok(bytes),
-            Ok(Some(_)) => Fault::Remote("the store sent less than it was asked for".into()),
+            Ok(Some(_)) => Fault::Remote("the store sent less than requested".into()),
             Ok(None)
             | Err(object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. }) => {
                 Fault::Changed
@@ -418,9 +419,8 @@ impl Upload {
 
     fn admit(address: &Address, overwrite: bool) -> Result<()> {
         match address.look() {
-            Ok(Some(_)) if !overwrite => Err(address.remote(
-                "exists already and is not overwritten; choose another name, or say that it may be replaced",
-            )),
+            Ok(Some(_)) if !overwrite => Err(address
+                .remote("exists already and is not overwritten; choose another name, or allow overwriting")),
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         }
@@ -505,7 +505,7 @@ impl Upload {
     }
 
     fn taken(&self) -> Error {
-        self.address.remote("was made by somebody else during the run and is not overwritten; run again")
+        self.address.remote("was created by another process during the run and is not overwritten; run again")
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crate::columnar::{self, Format};
 use crate::csv::{self, Options};
+use crate::encoding;
 use crate::excel;
 use crate::fault::{Error, Result};
 use crate::file_id::FileId;
-use crate::input::{Input, Packing};
+use crate::input::{Input, KNOWN_BY, Packing};
 use crate::json;
 use crate::place;
 use std::collections::BTreeMap;
@@ -84,12 +85,21 @@ fn single(path: &Path, options: &Options, input: fn(&Path) -> Result<Input>) -> 
         return columns(kept, Format::ArrowFile);
     }
     if part.is_some() {
-        return Err(Error::address(path, "what is behind the # names a sheet, and the file is no workbook"));
+        return Err(Error::address(
+            path,
+            "the text after the # names a sheet, but the file is not a workbook",
+        ));
     }
     match Format::of(&start) {
         Some(format) => columns(input, format),
-        None if json::is_lines(&start) => Ok(Single::Json(input)),
-        None => Ok(Single::Csv(input)),
+        None => {
+            let encoding = encoding::of(path, &start, options.encoding)?;
+            let is_whole = start.len() < KNOWN_BY as usize;
+            match json::is_lines(&encoding::beginning(&start, encoding), is_whole) {
+                true => Ok(Single::Json(input)),
+                false => Ok(Single::Csv(input)),
+            }
+        }
     }
 }
 
@@ -200,7 +210,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
         }
         let metadata = std::fs::metadata(&path).map_err(unreadable)?;
         if metadata.is_dir() {
-            let what = "a folder within a folder is not looked into; name its files, as in 'DIR/*/*.parquet'";
+            let what = "a subdirectory is not read; name its files, as in 'DIR/*/*.parquet'";
             return Err(Error::Folder { path, what });
         }
         if metadata.len() > 0 {
@@ -209,7 +219,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort_unstable();
     if files.is_empty() {
-        return Err(Error::Folder { path: folder.to_owned(), what: "the folder has no table in it" });
+        return Err(Error::Folder { path: folder.to_owned(), what: "the directory has no table in it" });
     }
     Ok(files)
 }

@@ -292,7 +292,7 @@ pub enum Full {
     #[error("too many rows: at most {NONE} are supported")]
     Rows,
     /// The keys of more do not fit in this machine's memory.
-    #[error("the keys of more than {rows} rows do not fit in memory; take a smaller table, or free memory")]
+    #[error("the keys of more than {rows} rows do not fit in memory; use a smaller table, or free memory")]
     Memory {
         /// Rows that it has.
         rows: u64,

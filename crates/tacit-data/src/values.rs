@@ -88,7 +88,7 @@ fn days(text: &str) -> std::result::Result<i64, String> {
     const EXPECTED: &str = "a date such as 2024-01-31 is expected";
     let (date, mut normal) = (KeyType::named("date").ok_or(EXPECTED)?, String::new());
     date.normalise(Normalisation::default(), text, &mut normal).map_err(|reason| match reason {
-        Reason::Range => "a day that the calendar has is expected".to_owned(),
+        Reason::Range => "a day that exists is expected".to_owned(),
         _ => EXPECTED.to_owned(),
     })?;
     let part = |from, to| normal.get(from..to).and_then(|part| part.parse::<i64>().ok());
@@ -103,7 +103,7 @@ fn days(text: &str) -> std::result::Result<i64, String> {
 
 /// Appends the number times 10^digits.
 fn scaled(text: &str, digits: usize, out: &mut String) -> std::result::Result<(), String> {
-    let expected = || format!("a decimal with at most {digits} digits behind the point is expected");
+    let expected = || format!("a decimal with at most {digits} digits after the point is expected");
     let text = text.trim();
     let (sign, plain) = match text.strip_prefix('-') {
         Some(plain) => ("-", plain),
@@ -613,9 +613,9 @@ pub fn each_row<E: From<Error>>(
 pub fn numbers(column: &ArrayRef, form: Form, comma: bool) -> std::result::Result<Vec<Option<i64>>, String> {
     let is_text = matches!(column.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     if let Some(remedy) = refused(column.data_type(), form) {
-        return Err(format!("it holds {}, which is no value here; {remedy}", column.data_type()));
+        return Err(format!("it has {}, which is not a valid value here; {remedy}", column.data_type()));
     }
-    let cells = guarded(|| Cells::of(column)).map_err(|_| "a cell of it has no text".to_owned())?;
+    let cells = guarded(|| Cells::of(column)).map_err(|_| "a cell of it has no text form".to_owned())?;
     let (mut text, mut written) = (String::new(), String::new());
     let mut number = |row: usize| {
         text.clear();
@@ -680,7 +680,7 @@ fn extended(schema: &SchemaRef, more: &[(String, Kind)]) -> SchemaRef {
 
 /// What to do about a column of this type; `None` if its cells are values.
 pub(crate) fn refused(data: &DataType, form: Form) -> Option<&'static str> {
-    const REMEDY: &str = "make it integers, truth values, text, or lists of these";
+    const REMEDY: &str = "convert it to integers, truth values, text, or lists of these";
     match data {
         DataType::Dictionary(_, values) => refused(values, form),
         DataType::List(each) | DataType::LargeList(each) | DataType::FixedSizeList(each, _) => {
@@ -688,7 +688,7 @@ pub(crate) fn refused(data: &DataType, form: Form) -> Option<&'static str> {
             if inner.is_nested() { Some(REMEDY) } else { refused(inner, form) }
         }
         _ if is_moment(data) && form != Form::Date => {
-            Some("name it as COL:date if its times are midnights, or make dates of it")
+            Some("name it as COL:date if its times are midnights, or convert it to dates")
         }
         DataType::Date32 | DataType::Date64 if matches!(form, Form::Decimal(_)) => {
             Some("leave its :decimal out: the days of a date are counted")

@@ -30,7 +30,7 @@ pub(crate) fn read(path: &Path) -> Result<Kept> {
     if let Some(rest) = plain.strip_prefix("http://")
         && !is_here(rest)
     {
-        return Err(Error::address(path, "plain HTTP leads to this machine alone; make it https://"));
+        return Err(Error::address(path, "plain HTTP works only for this machine; use https://"));
     }
     let runtime = runtime().map_err(|error| asked.remote(error.to_string()))?;
     runtime.block_on(asked.fetch(plain, MOST_BYTES))
@@ -52,9 +52,9 @@ impl Asked<'_> {
             let is_open =
                 attempt.url().scheme() == "http" && !is_here(&attempt.url().as_str()["http://".len()..]);
             if is_plain || is_open {
-                attempt.error("it leads to plain HTTP")
+                attempt.error("it redirects to plain HTTP")
             } else if attempt.previous().len() > MOST_REDIRECTS {
-                attempt.error("it leads on too often")
+                attempt.error("it redirects too often")
             } else {
                 attempt.follow()
             }
@@ -74,12 +74,12 @@ impl Asked<'_> {
         }
         let expected = answer.content_length();
         let too_large =
-            || self.remote(format!("the table has more than {} GiB; fetch it by other means", most >> 30));
+            || self.remote(format!("the table has more than {} GiB; download it by other means", most >> 30));
         if expected.is_some_and(|bytes| bytes > most) {
             return Err(too_large());
         }
         let unkept = |error: std::io::Error| {
-            self.remote(format!("the table cannot be kept in {}: {error}", std::env::temp_dir().display()))
+            self.remote(format!("the table cannot be stored in {}: {error}", std::env::temp_dir().display()))
         };
         let mut kept = Kept::new().map_err(unkept)?;
         let mut taken = 0u64;
@@ -91,7 +91,7 @@ impl Asked<'_> {
             kept.write_all(&piece).map_err(unkept)?;
         }
         if expected.is_some_and(|bytes| bytes != taken) {
-            return Err(self.remote("the server sent less than it said; run again"));
+            return Err(self.remote("the server sent less than announced; run again"));
         }
         kept.flush().map_err(unkept)?;
         Ok(kept)
@@ -101,10 +101,10 @@ impl Asked<'_> {
 /// What went wrong, without the address, which may hold a password.
 fn explain(error: &reqwest::Error) -> String {
     if error.is_builder() {
-        return "the address is none, or the settings for proxies are wrong".into();
+        return "the address or the settings for proxies are not valid".into();
     }
     if error.is_timeout() {
-        return "the server does not answer in time; run again".into();
+        return "the server did not answer in time; run again".into();
     }
     format!("the server cannot be reached or failed: {}", explain_transport(error))
 }
@@ -165,8 +165,8 @@ mod tests {
         for (path, words) in [
             ("/none", "the server answers 404"),
             ("/secret?token=hunter2", "the server answers 404"),
-            ("/circle", "leads on too often"),
-            ("/away", "leads to plain HTTP"),
+            ("/circle", "redirects too often"),
+            ("/away", "redirects to plain HTTP"),
             ("/short", "failed"),
         ] {
             let error = text(&at(path)).unwrap_err();
@@ -174,7 +174,7 @@ mod tests {
             assert!(!error.contains("hunter2"), "{error}");
         }
         let error = text("http://ann:hunter2@192.0.2.1/a.csv").unwrap_err();
-        assert!(error.contains("make it https://") && !error.contains("hunter2"), "{error}");
+        assert!(error.contains("use https://") && !error.contains("hunter2"), "{error}");
         assert!(text("https://127.0.0.1:1/a.csv").unwrap_err().contains("cannot be reached"));
     }
 

@@ -24,7 +24,7 @@ impl Member {
     /// Finds the only file of the archive `stored`, which is called `path`; nothing in a workbook of Excel.
     pub(crate) fn find(path: &Path, stored: impl Read + Seek) -> Result<Option<Self>> {
         let refused = |what: String| Error::Archive { path: path.to_owned(), what };
-        let damaged = |_| refused("not a whole zip archive; it was cut short or damaged".to_owned());
+        let damaged = |_| refused("not a whole zip archive; it is truncated or damaged".to_owned());
         let mut archive = guarded(|| zip::ZipArchive::new(stored)).map_err(damaged)?;
         let names: Vec<String> = archive.file_names().map(name_of).collect();
         if is_workbook(&names) {
@@ -52,7 +52,7 @@ impl Member {
             (_, true) => Err(refused(format!("its file `{}` is encrypted; unpack it first", shown(name)))),
             (member, _) if !METHODS.contains(&member.method) => {
                 let method = member.method;
-                let what = format!("its file `{}` is packed by {method}; unpack it first", shown(name));
+                let what = format!("its file `{}` is compressed with {method}; unpack it first", shown(name));
                 Err(refused(what))
             }
             (member, _) => Ok(Some(member)),

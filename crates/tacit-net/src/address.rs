@@ -55,7 +55,7 @@ fn split(address: &str) -> Result<(&str, u16)> {
     let (host, port) = address.rsplit_once(':').ok_or_else(|| wrong(address, form))?;
     let port = port.parse().map_err(|_| wrong(address, "the port is a number from 0 to 65535"))?;
     if host.contains([':', '[', ']']) {
-        return Err(wrong(address, "not an IPv6 address; it stands in brackets, such as [::1]:7000"));
+        return Err(wrong(address, "not an IPv6 address; write it in brackets, such as [::1]:7000"));
     }
     // Names beyond ASCII and underscores are the name service's to judge.
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');

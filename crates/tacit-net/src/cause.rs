@@ -46,9 +46,9 @@ impl Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Cause::Files => "it could not use a file of its own",
+            Cause::Files => "it could not use one of its files",
             Cause::Limit => "your input is larger than it accepts",
-            Cause::Settings => "its settings do not fit this run",
+            Cause::Settings => "its settings do not match this run",
             Cause::Interrupted => "it was interrupted",
             Cause::Waited => "it waited too long for your next message",
         })

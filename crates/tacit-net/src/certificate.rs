@@ -129,7 +129,7 @@ fn is_small(key: Option<(&[u8], &[u8])>) -> bool {
 /// such a key, because the proof that its owner has it can be made up too.
 pub(crate) fn admit(certificate: &CertificateDer<'_>) -> std::result::Result<(), rustls::Error> {
     match is_small(key_of(&ParsedCertificate::try_from(certificate)?.subject_public_key_info())) {
-        true => Err(rustls::Error::General("with the certificate's key anybody can sign".to_owned())),
+        true => Err(rustls::Error::General("with the certificate's key anyone can sign".to_owned())),
         false => Ok(()),
     }
 }
@@ -152,7 +152,7 @@ pub(crate) fn authorities(path: &Path) -> Result<RootCertStore> {
         roots.add(root).map_err(|error| key_error(path, error))?;
     }
     match roots.roots.iter().any(|root| is_small(key_within(&root.subject_public_key_info))) {
-        true => Err(key_error(path, "with an authority's key anybody can sign; remove its certificate")),
+        true => Err(key_error(path, "with an authority's key anyone can sign; remove its certificate")),
         false => Ok(roots),
     }
 }
@@ -327,17 +327,14 @@ mod tests {
             by_tls(authorities(&file).unwrap(), &forged).map(|checked| checked.unwrap_err().to_string());
         let audit = verify(&forged, &file, now).unwrap_err().to_string();
         for error in all.iter().chain([&audit]) {
-            assert!(error.contains("anybody can sign"), "{error}");
+            assert!(error.contains("anyone can sign"), "{error}");
         }
         // Such an authority itself.
         std::fs::write(&file, of_authority("root").self_signed(&Neutral).unwrap().pem()).unwrap();
         let by = Issuer::new(of_authority("root"), Neutral);
         let forged = [leaf().signed_by(&own, &by).unwrap().der().to_vec()];
         for error in [authorities(&file).unwrap_err(), verify(&forged, &file, now).unwrap_err()] {
-            assert!(
-                error.to_string().contains("ca.pem: with an authority's key anybody can sign"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("ca.pem: with an authority's key anyone can sign"), "{error}");
         }
     }
 
@@ -356,7 +353,7 @@ mod tests {
         let now = crate::calendar::today() * 86_400;
         verify(&[good.to_vec()], &authorities, now).unwrap();
         assert!(
-            verify(&[bad.to_vec()], &authorities, now).unwrap_err().to_string().contains("anybody can sign")
+            verify(&[bad.to_vec()], &authorities, now).unwrap_err().to_string().contains("anyone can sign")
         );
         assert!(admit(&good).is_ok() && admit(&bad).is_err());
         let made_up = Signed { scheme: 0x0807, signature: [&NEUTRAL[..], &[0; 32]].concat() };

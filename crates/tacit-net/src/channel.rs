@@ -324,8 +324,7 @@ impl Channel {
         self.send(audit.sent.finalize().as_bytes())?;
         let mut theirs = [0u8; blake3::OUT_LEN];
         self.recv(&mut theirs)?;
-        let damaged =
-            Err(Error::Malformed("what arrived is not what the peer sent; the connection damages data"));
+        let damaged = Err(Error::Malformed("the data was changed in transit; the connection damages data"));
         if audit.received.finalize() != theirs {
             return damaged;
         }
@@ -784,9 +783,10 @@ impl Channel {
         let greeted = self.greeted;
         let awaited = || match (greeted, progress.filled) {
             (false, _) => "the peer's greeting".to_owned(),
+            (true, 0) => "the peer's next message".to_owned(),
             (true, filled) => {
                 format!(
-                    "a message of the peer, of which {filled} of {} came",
+                    "a message of the peer, of which {filled} of {} arrived",
                     counted(progress.wanted, "byte")
                 )
             }
@@ -842,7 +842,7 @@ impl Channel {
     pub fn into_link(mut self) -> Result<(Box<dyn Link>, Vec<u8>)> {
         self.flush()?;
         if self.frame_left > 0 {
-            return Err(Error::Malformed("a message that nobody asked for"));
+            return Err(Error::Malformed("a message that was not requested"));
         }
         let mut come = vec![0; self.inbox.held];
         let mut filled = 0;

@@ -33,7 +33,7 @@ impl LinkModel {
     pub fn new(megabits: f64, delay: Duration) -> Result<Self> {
         if megabits.is_nan() || megabits < 1e-3 || delay > Duration::from_secs(60) {
             return Err(Error::Usage(format!(
-                "a link of {megabits} Mbit/s and {delay:?} is beyond what is emulated"
+                "a link of {megabits} Mbit/s and {delay:?} cannot be emulated"
             )));
         }
         Ok(LinkModel { megabits, delay })

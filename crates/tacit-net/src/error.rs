@@ -84,7 +84,7 @@ pub enum Error {
     #[error("cancelled on this side")]
     Cancelled,
     /// The connection broke off without a goodbye.
-    #[error("the connection to the peer broke off {during}: its process ended or the network failed")]
+    #[error("the connection to the peer was lost {during}: its process ended or the network failed")]
     Lost {
         /// What was going on.
         during: String,
@@ -105,7 +105,7 @@ pub enum Error {
     },
     /// The peer announced more than the protocol allows at this place.
     #[error(
-        "the peer announced a message of {} where at most {allowed} are allowed",
+        "the peer announced a message of {}, more than the {allowed} allowed",
         counted(announced, "byte")
     )]
     Oversized {
@@ -115,10 +115,7 @@ pub enum Error {
         allowed: u64,
     },
     /// The peer sent far more than was asked for while it took nothing.
-    #[error(
-        "the peer sent {} ahead of what was asked for, more than the {allowed} that are held for it",
-        counted(held, "byte")
-    )]
+    #[error("the peer sent {} in advance, more than the {allowed} that are buffered", counted(held, "byte"))]
     Flooded {
         /// Bytes held.
         held: u64,
@@ -163,8 +160,8 @@ pub enum Error {
     },
     /// The peer proved another identity than the one pinned.
     #[error(
-        "the peer's key is {found}, not the pinned {expected}: the wrong peer, the wrong file of its key, \
-         or somebody in between"
+        "the peer's key is {found}, not the pinned {expected}: the wrong peer, the wrong key file, or a man \
+         in the middle"
     )]
     WrongPeer {
         /// Fingerprint of the pinned key.
@@ -180,8 +177,8 @@ pub enum Error {
     },
     /// Keys were to be exchanged by a code, and the two sides had different ones.
     #[error(
-        "the code does not match: it was mistyped, or somebody else tried to guess it. The code is used up: run \
-         `tacit invite` again for a new one"
+        "the code does not match: it was mistyped, or an attacker tried to guess it. The code is used up: \
+         run `tacit invite` again for a new one"
     )]
     WrongCode,
     /// TLS failed in another way.
@@ -232,7 +229,7 @@ pub enum Error {
     },
     /// Something else than a relay answers at the address.
     #[error(
-        "what answers at {address} is not a relay: it {}; if the peer listens there, connect to it without a relay",
+        "{address} is not a relay: it {}; if the peer listens there, connect to it without a relay",
         sent(saw)
     )]
     NotRelay {
@@ -250,7 +247,7 @@ pub enum Error {
         key: Option<String>,
     },
     /// A relay turned this side away for another reason.
-    #[error("the relay {address} turned this side away: {reason}")]
+    #[error("the relay {address} rejected this side: {reason}")]
     TurnedAway {
         /// Where.
         address: String,
@@ -259,8 +256,8 @@ pub enum Error {
     },
     /// The peer did not come to the relay.
     #[error(
-        "the peer did not come to the relay {address} within {}; is it started with this relay and your current \
-         public key, and is the key that you have of it right?",
+        "the peer did not reach the relay {address} within {}; is it started with this relay and your \
+         current public key file, and do you have its current one?",
         in_words(*after)
     )]
     NobodyMet {
@@ -404,10 +401,9 @@ impl Error {
 
 fn closed(cause: Option<Cause>) -> String {
     match cause {
-        Some(cause) => format!("the peer stopped: {cause}; its own output says more"),
-        None => {
-            "the peer closed the connection before the protocol ended; its own output says why".to_owned()
-        }
+        Some(cause) => format!("the peer stopped: {cause}; its own output has the details"),
+        None => "the peer closed the connection before the protocol ended; its own output has the reason"
+            .to_owned(),
     }
 }
 
@@ -435,8 +431,8 @@ fn not_served(key: Option<&str>) -> String {
             format!("does not serve your key (fingerprint {key}): ask its operator to allow your public key")
         }
         None => {
-            "serves only the keys that its operator allows, and takes no invitations: use another relay, or \
-                 send each other your public key files"
+            "serves only the keys that its operator allows, and accepts no invitations: use another relay, \
+             or send each other your public key files"
                 .to_owned()
         }
     }

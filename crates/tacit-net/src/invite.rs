@@ -355,7 +355,7 @@ fn wait_again(relay: &str, code: &Code, patience: &Patience, end: Instant) -> Re
             // Where our last call was cut off, the relay takes a while to know that it is gone.
             Err(Error::AddressInUse { .. }) if left(end) > PLACE_AGAIN => std::thread::sleep(PLACE_AGAIN),
             Err(Error::AddressInUse { address }) => {
-                let reason = "somebody else waits in the place of the code: make a new one".to_owned();
+                let reason = "another side waits under this code: make a new one".to_owned();
                 return Err(Error::TurnedAway { address, reason });
             }
             met => return Ok(met?.0),
@@ -535,7 +535,7 @@ impl Heard {
 
 fn of_another(introduced: Introduced, identity: &Identity) -> Result<Introduced> {
     match introduced.key == identity.public() {
-        true => Err(Error::Usage("both sides gave the same key: each needs one of its own".to_owned())),
+        true => Err(Error::Usage("both sides use the same key: each needs its own".to_owned())),
         false => Ok(introduced),
     }
 }
@@ -584,7 +584,7 @@ impl Seal<'_> {
         };
         let key = PublicKey::from_bytes(*key);
         if !key.verify(SIGNED_KEY, &[self.transcript, &[u8::from(invites)]].concat(), signature) {
-            return Err(Error::Malformed("the other side has not the key that it shows"));
+            return Err(Error::Malformed("the peer does not have the key that it shows"));
         }
         Ok(Introduced { key, comment: crate::shown(&String::from_utf8_lossy(comment)) })
     }
@@ -641,7 +641,7 @@ fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
     crate::meeting::fill(stream, bytes, end).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::Timeout {
             after: start.elapsed(),
-            awaited: "the other side's part of the exchange of keys".to_owned(),
+            awaited: "the peer's part of the key exchange".to_owned(),
         },
         _ => Error::socket(error, "while keys were exchanged"),
     })

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -60,9 +60,7 @@ impl PublicKey {
                     .ok_or("the public key is damaged; ask for the file again")?;
                 match is_anybodys(&key) {
                     false => Ok(PublicKey(*key)),
-                    true => {
-                        Err("with this public key anybody can sign; ask the peer for its .pub file again")
-                    }
+                    true => Err("with this public key anyone can sign; ask the peer for its .pub file again"),
                 }
             }
             _ => Err("not a Tacit public key; it starts with tacit-ed25519 and comes from tacit keygen"),
@@ -216,16 +214,16 @@ impl Identity {
 
     /// Reads a private key file; refused when others than its owner may read it.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = read(path, "make one with tacit keygen")?;
+        let (text, metadata) = read_open(path, "make one with tacit keygen")?;
         let mut words = text.split_whitespace();
         let seed = match words.next() {
             Some(PUBLIC_LABEL) => {
-                return Err(key_error(path, "this is a public key, where the private .key file is wanted"));
+                return Err(key_error(path, "this is a public key; give the private .key file"));
             }
             Some(PRIVATE_LABEL) => words.next().and_then(decode),
             _ => return Err(key_error(path, "not a Tacit private key; make one with tacit keygen")),
         };
-        check_mode(path)?;
+        only_for_its_owner(path, &metadata, "private key")?;
         let identity = seed.and_then(Identity::from_seed);
         identity.ok_or_else(|| key_error(path, "the private key is damaged; restore it or make a new one"))
     }
@@ -263,20 +261,35 @@ pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
 }
 
 pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
+    Ok(read_open(path, remedy)?.0)
+}
+
+/// The text of a file with a secret, called `what`, which others than its owner must not be able to read.
+///
+/// Errors: [`Error::Key`] with the path, and `remedy` where there is no such file.
+pub fn read_secret(path: &Path, what: &str, remedy: &str) -> Result<Zeroizing<String>> {
+    let (text, metadata) = read_open(path, remedy)?;
+    only_for_its_owner(path, &metadata, what)?;
+    Ok(text)
+}
+
+/// The text of a file, and what is known of that file, whatever has its name by now.
+fn read_open(path: &Path, remedy: &str) -> Result<(Zeroizing<String>, Metadata)> {
     let file = File::open(path);
     let file = file.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => key_error(path, format!("{error}; {remedy}")),
+        std::io::ErrorKind::NotFound => key_error(path, format!("no such file; {remedy}")),
         // Where folders cannot be opened at all.
         std::io::ErrorKind::PermissionDenied if path.is_dir() => {
-            key_error(path, "is a folder; name a file in it")
+            key_error(path, "is a directory; name a file in it")
         }
         std::io::ErrorKind::PermissionDenied => {
-            key_error(path, "you may not read it; check whose it is, and its rights")
+            key_error(path, "permission denied; check its owner and permissions")
         }
         kind => key_error(path, std::io::Error::from(kind)),
     })?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(key_error(path, "is a folder; name a file in it"));
+    let metadata = file.metadata().map_err(|error| key_error(path, error))?;
+    if metadata.is_dir() {
+        return Err(key_error(path, "is a directory; name a file in it"));
     }
     // Room for the whole from the start: a buffer that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize + 1));
@@ -286,7 +299,7 @@ pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
         return Err(key_error(path, "too long for a key file"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| key_error(path, "not a Tacit key: it is not text"))?;
-    Ok(Zeroizing::new(without_mark(text).to_owned()))
+    Ok((Zeroizing::new(without_mark(text).to_owned()), metadata))
 }
 
 /// Writes a new file of keys of this `mode`, whole or not at all, also if the power fails.
@@ -335,29 +348,31 @@ fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
     builder.tempfile_in(folder_of(path)).map_err(|error| match error.kind() {
         // The library's words name the unfinished file.
         std::io::ErrorKind::NotFound => {
-            key_error(path, "there is no such folder; create it or choose another")
+            key_error(path, "there is no such directory; create it or choose another")
         }
         std::io::ErrorKind::PermissionDenied => {
-            key_error(path, "its folder cannot be written to; choose another")
+            key_error(path, "its directory is not writable; choose another")
         }
         kind => key_error(path, std::io::Error::from(kind)),
     })
 }
 
-#[cfg(unix)]
-fn check_mode(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let metadata = std::fs::metadata(path).map_err(|error| key_error(path, error))?;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        let reason = format!("others may read this private key (mode {mode:o}); run chmod 600 on it");
-        return Err(key_error(path, reason));
+/// Refuses a file with a secret, called `what`, that others than its owner may read, by what is known of the open file.
+/// Where files have no modes nothing is refused.
+///
+/// Errors: [`Error::Key`] with the path.
+fn only_for_its_owner(path: &Path, metadata: &Metadata, what: &str) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let reason = format!("others may read this {what} (mode {mode:o}); run chmod 600 on it");
+            return Err(key_error(path, reason));
+        }
     }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_mode(_: &Path) -> Result<()> {
+    #[cfg(not(unix))]
+    let _ = (path, metadata, what);
     Ok(())
 }
 
@@ -488,7 +503,7 @@ mod tests {
         for key in [one, vec![0; 32], minus_one, prime] {
             let key: [u8; 32] = key.try_into().unwrap();
             assert_eq!(PublicKey::from_spki(&PublicKey(key).spki()), None);
-            assert!(PublicKey::parse(&PublicKey(key).line("x")).unwrap_err().contains("anybody"));
+            assert!(PublicKey::parse(&PublicKey(key).line("x")).unwrap_err().contains("anyone"));
             let passes = |message: &u8| PublicKey(key).verify("use", &[*message], &signature);
             assert!(!(0..=255).any(|message| passes(&message)), "{key:?}");
         }

@@ -47,7 +47,9 @@ impl Listener {
     pub fn local_addr(&self) -> Result<SocketAddr> {
         match &self.door {
             Door::Port(socket) => Ok(socket.local_addr()?),
-            Door::Relay(_) => Err(Error::Usage("who waits at a relay listens nowhere".to_owned())),
+            Door::Relay(_) => {
+                Err(Error::Usage("a side that waits at a relay has no listening address".to_owned()))
+            }
         }
     }
 

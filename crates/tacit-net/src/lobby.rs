@@ -419,7 +419,7 @@ fn is_of_the_peer(error: &Error) -> bool {
 }
 
 const OTHER_SESSION: Error = Error::Malformed("it belongs to another session");
-const DRIVEN_OUT: Error = Error::Malformed("it was too slow, and all places were taken");
+const DRIVEN_OUT: Error = Error::Malformed("it was too slow, and all places were in use");
 
 /// What was wrong with a connection, the more telling first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -461,14 +461,14 @@ impl Strangers {
         let (flaw, what) = match error {
             Error::WrongPeer { found, .. } => (Flaw::Key, format!("wrong key {found}")),
             Error::Refused { .. } => {
-                (Flaw::Refused, "it refused your key: does the peer have your current .pub file?".to_owned())
+                (Flaw::Refused, "it rejected your key: does the peer have your current .pub file?".to_owned())
             }
             Error::Tls(reason) => (Flaw::Tls, format!("TLS failed: {reason}")),
             Error::NotTacit { saw } => {
                 (Flaw::Foreign, format!("not Tacit: {saw}; do both sides use TLS or neither?"))
             }
             Error::Malformed(reason) => (Flaw::Garbled, (*reason).to_owned()),
-            Error::Timeout { .. } => (Flaw::Silent, "no greeting in time".to_owned()),
+            Error::Timeout { .. } => (Flaw::Silent, "no handshake in time".to_owned()),
             Error::Lost { .. } | Error::Closed { .. } => {
                 (Flaw::Left, "closed before the handshake".to_owned())
             }

@@ -239,7 +239,7 @@ impl Route {
                 LISTENS => return Ok(Party::First),
                 CONNECTS => return Ok(Party::Second),
                 REFUSED => return Err(self.refused(stream)),
-                _ => return Err(Error::Malformed("what the relay says is no part of its protocol").into()),
+                _ => return Err(Error::Malformed("the relay's answer is not valid").into()),
             }
         }
     }

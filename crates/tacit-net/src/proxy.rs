@@ -3,6 +3,7 @@
 
 use crate::error::printable;
 use crate::{Error, Result, keys};
+use ipnet::IpNet;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
@@ -44,8 +45,9 @@ impl Proxy {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         let is_here =
             host.parse::<IpAddr>().map_or(host == "localhost", |ip| ip.to_canonical().is_loopback());
-        let excepted = first(["NO_PROXY", "no_proxy"])
-            .is_some_and(|(_, list)| list.split([',', ' ']).any(|one| is_excepted(one, &host, port)));
+        let excepted = first(["NO_PROXY", "no_proxy"]).is_some_and(|(_, list)| {
+            list.split([',', ' ', '\t', '\r', '\n']).any(|one| is_excepted(one, &host, port))
+        });
         (!is_here && !excepted).then(|| Proxy { text: Zeroizing::new(text), by: Some(by) })
     }
 
@@ -110,10 +112,16 @@ impl fmt::Debug for Proxy {
 }
 
 /// Whether an entry of `NO_PROXY` has the host: its name, a name that it ends in, its address, each with a port if it
-/// is meant alone, or `*`.
+/// is meant alone, a range of addresses such as `10.0.0.0/8`, or `*`.
 fn is_excepted(entry: &str, host: &str, port: &str) -> bool {
     if entry == "*" {
         return true;
+    }
+    if let Ok(range) = entry.parse::<IpNet>() {
+        return host.parse::<IpAddr>().is_ok_and(|ip| range.contains(&ip.to_canonical()));
+    }
+    if let (Ok(one), Ok(other)) = (entry.parse::<IpAddr>(), host.parse::<IpAddr>()) {
+        return one.to_canonical() == other.to_canonical();
     }
     let entry = entry.to_ascii_lowercase();
     let is_address = entry.parse::<IpAddr>().is_ok();
@@ -189,7 +197,7 @@ pub(crate) fn open(
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= LONGEST_HEAD || Instant::now() >= deadline {
             let words = if who.is_empty() { &head[..] } else { &[] };
-            return Ok(Answer::Later(format!("the proxy {proxy} gave no answer: {}", printable(words))));
+            return Ok(Answer::Later(format!("the proxy {proxy} did not answer: {}", printable(words))));
         }
         stream.set_read_timeout(Some(left()))?;
         let mut byte = [0];
@@ -209,7 +217,7 @@ pub(crate) fn open(
     let said = format!("the proxy {proxy} answered {}", printable(words));
     Ok(match status.and_then(<[u8]>::first) {
         _ if status == Some(b"407") && who.is_empty() => {
-            Answer::Never(format!("{said}: it wants a user and a password"))
+            Answer::Never(format!("{said}: it requires a user and a password"))
         }
         _ if status == Some(b"407") => {
             Answer::Never(format!("{said}: it does not accept the user and password"))
@@ -288,7 +296,7 @@ mod tests {
             }
         }
         let (answer, _) = answered(b"HTTP/1.1 407 who\r\n\r\n");
-        assert!(matches!(answer, Ok(Answer::Never(why)) if why.contains("wants a user and a password")));
+        assert!(matches!(answer, Ok(Answer::Never(why)) if why.contains("requires a user and a password")));
         for (text, encoded) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
         {
@@ -345,6 +353,13 @@ mod tests {
             ("[2001:db8::1]:1", "2001:db8::1", false),
             ("192.0.2.1:1", "192.0.2.2", true),
             ("10.1.2.3:1", "3", true),
+            ("10.1.2.3:1", "192.0.2.0/24,10.0.0.0/8", false),
+            ("11.1.2.3:1", "10.0.0.0/8", true),
+            ("[2001:db8::5]:1", "2001:db8:0:0::5", false),
+            ("[::ffff:10.9.9.9]:1", "10.9.9.9", false),
+            ("10.9.9.9:1", "a.test,\t10.9.9.9\n", false),
+            ("[2001:db8::1]:1", "2001:db8::/32", false),
+            ("alice.test:1", "0.0.0.0/0", true),
             ("in.alice.test:1", "*.alice.test other.test", false),
         ] {
             assert_eq!(found(target, none).is_some(), is_used, "{target} {none}");

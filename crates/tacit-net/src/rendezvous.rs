@@ -425,7 +425,7 @@ impl House {
         let mut proof = [0; SIGNATURE];
         proof.copy_from_slice(signature);
         if !key.verify(CONTEXT, &signed(&challenge, head[0], wanted), &proof) {
-            return Err("it has not the key that it shows".to_owned());
+            return Err("it does not have the key that it shows".to_owned());
         }
         let fingerprint = bytes_of(&key);
         if self.served.as_ref().is_some_and(|served| !served.contains(&fingerprint)) {
@@ -445,7 +445,7 @@ impl House {
             if state.waiting.iter().any(|other| other.excludes(&caller) && other.is_there()) {
                 drop(state);
                 refuse(&caller.stream, TAKEN);
-                return turned_away("somebody waits there already");
+                return turned_away("another side waits there already");
             }
             let Some(at) = state.partner(&caller) else { break };
             let mut other = state.waiting.remove(at);

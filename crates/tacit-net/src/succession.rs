@@ -85,17 +85,18 @@ impl PublicKeys {
             // Another machine's clock may be a day ahead.
             if day > today().saturating_add(MAX_OVERLAP + 1) {
                 return Err(
-                    "a key is accepted for more than 90 days beside its successor; ask for a shorter overlap",
+                    "a key is accepted together with its successor for more than 90 days; ask for a shorter \
+                     overlap",
                 );
             }
             let (signed, newest) = (message(&keys.newest(), &key, until), keys.newest());
             let holds =
                 |by: &PublicKey, text| signature(text).is_some_and(|s| by.verify(CONTEXT, &signed, &s));
             if !holds(&newest, old) || !holds(&key, new) {
-                return Err("a signature on a key's successor does not hold; ask for the file again");
+                return Err("a signature on a key's successor is not valid; ask for the file again");
             }
             if keys.contains(&key) {
-                return Err("a key follows itself; ask for the file again");
+                return Err("a key is its own successor; ask for the file again");
             }
             keys.followers.push((key, day));
         }
@@ -152,9 +153,8 @@ impl PublicKeys {
         if self.followers.is_empty() {
             return Ok(());
         }
-        let fault = |error: std::io::Error| {
-            key_error(memory, format!("{error}; it remembers which key follows which"))
-        };
+        let fault =
+            |error: std::io::Error| key_error(memory, format!("{error}; it records the successors of keys"));
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         #[cfg(unix)]
@@ -164,13 +164,10 @@ impl PublicKeys {
         let mut text = String::new();
         Read::by_ref(&mut file).take(MAX_MEMORY + 1).read_to_string(&mut text).map_err(fault)?;
         if text.len() as u64 > MAX_MEMORY {
-            return Err(key_error(
-                memory,
-                "too long for a file of successions; move it away after a look at it",
-            ));
+            return Err(key_error(memory, "too long for a file of successions; check it and move it away"));
         }
         let known = known(&text).ok_or_else(|| {
-            key_error(memory, "a line is damaged; it remembers which key follows which: restore or mend it")
+            key_error(memory, "a line is damaged; the file records the successors of keys: restore or fix it")
         })?;
         let mut more = String::new();
         let all = self.all();
@@ -183,9 +180,9 @@ impl PublicKeys {
                 Some(known) if *known == line => {}
                 Some(_) => {
                     let reason = format!(
-                        "the key {} was followed by another key before, or for another time, and whoever has stolen \
-                         it can name a second one; compare fingerprints by phone, and remove the line that begins \
-                         {}",
+                        "the key {} had a different successor before, or a different last day, and a thief \
+                         of the key can name a second one; compare fingerprints by phone, and remove the \
+                         line that begins {}",
                         pair[0].0.fingerprint(),
                         &old[..16]
                     );
@@ -204,7 +201,7 @@ impl PublicKeys {
     /// A line a key, oldest first: its fingerprint, and until when it is accepted.
     pub fn lines(&self) -> Vec<String> {
         let line = |(key, until): (PublicKey, Option<u64>)| match until {
-            Some(day) => format!("{} accepted up to and with {}", key.fingerprint(), date(day)),
+            Some(day) => format!("{} accepted up to and including {}", key.fingerprint(), date(day)),
             None => format!("{} the newest", key.fingerprint()),
         };
         self.all().into_iter().map(line).collect()
@@ -214,7 +211,7 @@ impl PublicKeys {
     pub fn words(&self) -> Option<String> {
         let (newest, until) = self.followers.last()?;
         Some(format!(
-            "the key is followed by {}; the one before is accepted up to and with {}",
+            "the key's successor is {}; the old key is accepted up to and including {}",
             newest.fingerprint(),
             date(*until)
         ))
@@ -266,14 +263,14 @@ pub fn memory_of(identity: &Path) -> PathBuf {
 /// Errors: a key that has a successor already, whose `.pub` file is not beside it, or files that exist.
 pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Result<(PublicKey, PathBuf)> {
     if days > MAX_OVERLAP {
-        return Err(Error::Usage(format!("keys overlap for {MAX_OVERLAP} days at most; give fewer")));
+        return Err(Error::Usage(format!("keys overlap for at most {MAX_OVERLAP} days; give fewer")));
     }
     let identity = Identity::load(old)?;
     // Of two at once, each would name a successor of the same key.
     let file = File::open(old).map_err(|error| key_error(old, error))?;
     file.lock().map_err(|error| key_error(old, error))?;
     let beside = old.with_extension("pub");
-    let text = keys::read(&beside, "it stands beside the private key, and names the successor")?;
+    let text = keys::read(&beside, "it must be next to the private key, and name the successor")?;
     // Peers may get the file that a link leads to.
     let beside = std::fs::canonicalize(&beside).map_err(|error| key_error(&beside, error))?;
     let known = PublicKeys::parse(&text).map_err(|reason| key_error(&beside, reason))?;
@@ -293,7 +290,10 @@ pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Resul
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).chain([&*line]).collect();
     let chain = lines.join("\n") + "\n";
     if chain.len() as u64 > keys::MAX_FILE {
-        return Err(key_error(&beside, "names as many successors as a file can; begin with a new key"));
+        return Err(key_error(
+            &beside,
+            "names the most successors that a file can have; start with a new key",
+        ));
     }
     let chain_of_new = match comment.trim().is_empty() {
         true => chain.clone(),
@@ -375,7 +375,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let ([owner, thief], seen) = stolen(folder.path());
         let error = thief.remember(&at("seen")).unwrap_err().to_string();
-        assert!(error.contains("followed by another key before") && error.contains("seen"), "{error}");
+        assert!(error.contains("had a different successor before") && error.contains("seen"), "{error}");
         // The owner's goes on, and so does its next key; a longer overlap is another succession.
         owner.remember(&at("seen")).unwrap();
         assert_eq!(std::fs::read_to_string(at("seen")).unwrap(), seen);
@@ -413,7 +413,7 @@ mod tests {
             owner.remember(&at("seen")).unwrap();
             assert_eq!(std::fs::read_to_string(at("seen")).unwrap(), understood);
             let error = thief.remember(&at("seen")).unwrap_err().to_string();
-            assert!(error.contains("followed by another key before"), "{understood:?}: {error}");
+            assert!(error.contains("had a different successor before"), "{understood:?}: {error}");
         }
         for damaged in [
             format!("{line}.\n"),

@@ -222,7 +222,7 @@ impl Source {
         match self {
             Source::Named(name) if name.ends_with(PROGRAM) => {
                 if bits == Bits::Reversed {
-                    return fault("bits is for circuits' files".into());
+                    return fault("bits is for circuit files".into());
                 }
                 let options = options(entry, garbler_inputs, constants, CircuitForm::Small);
                 Ok(Found::Program(Box::new(load_program(Path::new(&name), &options)?)))

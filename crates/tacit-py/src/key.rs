@@ -44,8 +44,8 @@ pub(crate) fn texts(
         DataType::Timestamp(_, None) if key_type.is_date() => {}
         DataType::Timestamp(..) => {
             return Err(format!(
-                "column {name} holds points in time; give it the type date, which takes midnights without a \
-                 time zone, or make text or dates of it"
+                "column {name} has timestamps; give it the type date, which accepts midnights without a \
+                 time zone, or convert it to text or dates"
             ));
         }
         kind if kind.is_floating() => {

@@ -180,8 +180,8 @@ pub(crate) fn nisc_reply<'py>(
         let (question, asker) = sides.read("question", &question, Kind::Question)?;
         // A stranger's question would spend the key. The peer's own keys may follow each other.
         if sides.known.is_anybody() && author.is_some() && asker != author {
-            let what = "question: another key has signed it than the receiver's public key, or none; ask the receiver \
-                        for both";
+            let what = "question: its signature is missing or by a different key than that of the receiver's \
+                        public key; ask the receiver for both";
             return Err(Error::Peer(what.into()));
         }
         let secret = SenderFile::open(&key).map_err(of_key)?;
@@ -219,7 +219,8 @@ pub(crate) fn nisc_open<'py>(
         let (reply, of_reply) = sides.read("reply", &reply, Kind::Reply)?;
         if author != of_reply {
             let what =
-                "reply: another key has signed it than the answer, or none; ask the sender for both again";
+                "reply: its signature is missing or by a different key than the answer's; ask the sender for \
+                 both again";
             return Err(Error::Peer(what.into()));
         }
         // The question is this side's own.

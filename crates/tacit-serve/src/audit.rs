@@ -307,7 +307,7 @@ pub fn opens_input(folder: &Path, record: &Record, input: &[PathBuf]) -> Result<
         .filter(|kept| kept["run"] == record.run())
         .find_map(|kept| from_hex(kept["input_salt"].as_str()?));
     let salt: [u8; 32] = salt.ok_or_else(|| {
-        Error::Input(format!("{}: holds no salt of run {}", shown(&path), tacit::net::shown(record.run())))
+        Error::Input(format!("{}: has no salt for run {}", shown(&path), tacit::net::shown(record.run())))
     })?;
     let publication = &record.value["common"]["terms"]["publication"];
     let digest = match record.side {

@@ -48,9 +48,7 @@ pub(crate) fn fill(
     {
         let chain = if side == own { certified.own_chain() } else { certified.peer_chain() };
         if chain.iter().map(Vec::len).sum::<usize>() > LONGEST_CHAIN {
-            return Err(Error::Input(
-                "a chain of certificates is longer than a record holds; shorten it".into(),
-            ));
+            return Err(Error::Input("a chain of certificates is too long for a record; shorten it".into()));
         }
         let chain: Vec<String> = chain.iter().map(|certificate| hex(certificate)).collect();
         common[side.name()]["certificate"] =
@@ -67,10 +65,10 @@ pub(crate) fn verify(common: &Value) -> Result<()> {
     let sides = [Side::Service, Side::Client];
     if common["session"].is_null() {
         let without = sides.iter().all(|side| common[side.name()]["certificate"].is_null());
-        return if without { Ok(()) } else { Err(fault("a certificate is without its session")) };
+        return if without { Ok(()) } else { Err(fault("a certificate lacks its session")) };
     }
     let exporter = common["session"].as_str().and_then(from_hex);
-    let exporter: [u8; 32] = exporter.ok_or_else(|| fault("the session is no hash"))?;
+    let exporter: [u8; 32] = exporter.ok_or_else(|| fault("the session is not a hash"))?;
     let run = common["run"].as_str().unwrap_or_default();
     for side in sides {
         let part = &common[side.name()];
@@ -80,7 +78,7 @@ pub(crate) fn verify(common: &Value) -> Result<()> {
             let is_signed = certificate::is_signed(&chain, &exporter, &message(side, run, &key), &signed);
             (is_signed && certificate::is_for(&chain, name)).then_some(())
         };
-        holds().ok_or_else(|| fault(&format!("the certificate of the {} does not hold", side.name())))?;
+        holds().ok_or_else(|| fault(&format!("the certificate of the {} is not valid", side.name())))?;
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ pub fn examine(policy: &Policy, clock: Time) -> Checked {
     let mut checked = Checked::default();
     let ledger = Ledger::look(&policy.state.join("ledger"));
     let mut ledger = ledger.unwrap_or_else(|error| {
-        checked.faults.push(format!("what was spent is unknown, and is taken for nothing here: {error}"));
+        checked.faults.push(format!("the amount spent is unknown, and counted as zero here: {error}"));
         Ledger::empty()
     });
     checked.faults.extend(lacks(policy, &ledger));
@@ -113,7 +113,7 @@ fn one_account(policy: &Policy, ledger: &Ledger) -> Vec<String> {
         for other in &peers[at + 1..] {
             if ledger.are_one(&[peer_name(one), peer_name(other)]) {
                 found.push(format!(
-                    "[peers.{one}] and [peers.{other}] share their budgets: names or keys of theirs were in force \
+                    "[peers.{one}] and [peers.{other}] share their budgets: their names or keys were used \
                      together"
                 ));
             }
@@ -124,8 +124,8 @@ fn one_account(policy: &Policy, ledger: &Ledger) -> Vec<String> {
         for other in &sources[at + 1..] {
             if ledger.are_one(&[source_name(one), source_name(other)]) {
                 found.push(format!(
-                    "[sources.{one}] and [sources.{other}] share their budgets: they have, or had, a file in common; \
-                     each of them counts what was spent of both"
+                    "[sources.{one}] and [sources.{other}] share their budgets: they have, or had, a file in \
+                     common; each counts the total spent"
                 ));
             }
         }
@@ -168,7 +168,7 @@ fn budgets(
         let left = rules::left(&job.gate, [source.rows_in_total, source.aggregate_runs], &spent);
         if let Some(fit) = left.rows.checked_div(most) {
             let what = format!(
-                "{name}: {peer} has {} left of {}, and a run is charged at most {most} of today's table",
+                "{name}: {peer} has {} left of {}, and a run is charged at most {most} with today's table",
                 counted(left.rows, "row"),
                 source.rows_in_total,
                 most = counted(most, "row")
@@ -190,15 +190,15 @@ fn budgets(
         }
         if runs.iter().any(|run| is_number(&run.reveal)) {
             let what = format!(
-                "{name}: {peer} has {} over all common keys left of {}",
-                counted(left.aggregates, "number"),
+                "{name}: {peer} has {} left of {}",
+                counted(left.aggregates, "aggregate"),
                 source.aggregate_runs
             );
             lasts(checked, what, (name, peer), &job.gate, left.aggregates, clock);
         }
         if spent.broken > 0 {
             checked.lines.push(format!(
-                "  {name}: {} of {peer} on {source_name} broke off after the comparison began",
+                "  {name}: {} of {peer} on {source_name} ended early after the comparison started",
                 counted(spent.broken, "run")
             ));
         }

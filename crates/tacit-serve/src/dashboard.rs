@@ -65,7 +65,7 @@ impl Dashboard {
 
     fn respond(&self, asked: &Question) -> Answer {
         if !asked.is_for_this_machine() {
-            let no = "this page is for this machine alone: ask for it as localhost or 127.0.0.1\n";
+            let no = "this page is only for this machine: open it as localhost or 127.0.0.1\n";
             return Answer::text("421 Misdirected Request", no);
         }
         let answer = |kind, body| Answer { kind, more: GUARD, ..Answer::text("200 OK", body) };

@@ -200,6 +200,18 @@ fn rows_of_a_client_are_held_in_the_memory_that_is_left() {
     here.end();
 }
 
+/// Nothing limits the memory of runs: the log says so once, and says nothing where the system or the policy has a limit.
+#[test]
+fn memory_without_a_limit_is_told() {
+    let limit = "state = \"state\"\nmemory_mib = 64\n";
+    let told =
+        |here: Here| here.end().into_iter().filter(|event| event.what == "unbounded").collect::<Vec<_>>();
+    let [event] = &told(Here::start(""))[..] else { panic!("no event, or several") };
+    assert!(event.words.contains("`memory_mib`") && event.level() == tracing::Level::WARN, "{event:?}");
+    assert!(told(Here::start_with("", || Some(u64::MAX))).is_empty());
+    assert!(told(Here::start_changed("", |text| text.replace("state = \"state\"\n", limit))).is_empty());
+}
+
 /// A row of two mebibytes, in a source that takes one.
 #[test]
 fn a_source_bounds_its_rows() {

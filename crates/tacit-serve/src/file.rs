@@ -180,7 +180,8 @@ impl Lines {
     /// what follows half a line too.
     pub(crate) fn check(&self) -> Result<()> {
         if self.torn {
-            let what = "may hold half a line, and takes no other; start the service again, which mends it";
+            let what = "may end in an incomplete line, and accepts no more; restart the service, which \
+                        repairs it";
             return Err(Error::Input(format!("{} {what}", shown(&self.path))));
         }
         match is_named(&self.file, &self.path) {
@@ -222,7 +223,7 @@ fn whole_lines(path: &Path, file: &File, take: Take<'_>) -> Result<u64> {
         if line.pop_if(|last| *last == b'\n').is_none() {
             if read as u64 == LONGEST_WHOLE_LINE {
                 return Err(Error::Input(format!(
-                    "{}, line {number}: too long; put back a copy",
+                    "{}, line {number}: too long; restore a copy",
                     shown(path)
                 )));
             }
@@ -236,7 +237,7 @@ fn whole_lines(path: &Path, file: &File, take: Take<'_>) -> Result<u64> {
 
 /// A file that somebody took away while it was in use.
 pub(crate) fn is_gone(path: &Path) -> Error {
-    Error::Input(format!("{} was moved, removed or replaced while it was in use; put it back", shown(path)))
+    Error::Input(format!("{} was moved, removed or replaced while it was in use; restore it", shown(path)))
 }
 
 fn try_lock(file: &File) -> std::io::Result<()> {
@@ -268,7 +269,7 @@ fn beside(path: &Path, take: fn(&File) -> std::io::Result<()>) -> Result<File> {
 fn lock(file: &File, path: &Path, take: fn(&File) -> std::io::Result<()>) -> Result<()> {
     take(file).map_err(|error| match error.kind() {
         ErrorKind::ResourceBusy => Error::Input(format!(
-            "{}: another service runs with this `state`; end it first, or name another directory",
+            "{}: another service runs with this `state`; stop it first, or set another directory",
             shown(path)
         )),
         _ => Error::file(path, "cannot be locked", error),
@@ -318,7 +319,7 @@ pub(crate) fn private_folder(path: &Path) -> Result<()> {
     let above = path.ancestors().skip(1).take_while(is_new);
     let unsynced: Vec<&Path> = std::iter::once(path).chain(above).collect();
     let made = builder.recursive(true).create(path);
-    made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))?;
+    made.map_err(|e| Error::file(path, "cannot be created; create the directory or choose another", e))?;
     unsynced.into_iter().try_for_each(sync_folder)
 }
 
@@ -351,7 +352,7 @@ mod tests {
         std::fs::rename(&path, folder.path().join("moved")).unwrap();
         let error = lines.append("two").unwrap_err().to_string();
         assert!(
-            error.ends_with("lines was moved, removed or replaced while it was in use; put it back"),
+            error.ends_with("lines was moved, removed or replaced while it was in use; restore it"),
             "{error}"
         );
         std::fs::write(&path, "another\n").unwrap();
@@ -404,7 +405,7 @@ mod tests {
         lines.file = able;
         lines.file.write_all(b"tw").unwrap();
         let error = lines.append("three").unwrap_err().to_string();
-        assert!(error.contains("half a line"), "{error}");
+        assert!(error.contains("incomplete line"), "{error}");
         drop(lines);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntw");
         // The next start mends it; and so does writing it anew.

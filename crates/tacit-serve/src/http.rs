@@ -38,7 +38,9 @@ impl Port {
             refuse("give an address of this machine and a port, such as 127.0.0.1:9700".into())
         })?;
         if !parsed.ip().to_canonical().is_loopback() {
-            return Err(refuse(format!("{parsed} can be reached from elsewhere; give 127.0.0.1 or [::1]")));
+            return Err(refuse(format!(
+                "{parsed} is reachable from other machines; give 127.0.0.1 or [::1]"
+            )));
         }
         let socket =
             TcpListener::bind(parsed).map_err(|e| refuse(format!("{parsed}: {e}; choose another port")))?;

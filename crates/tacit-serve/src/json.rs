@@ -22,7 +22,7 @@ pub fn canonical(value: &Value) -> Result<String> {
 ///
 /// Errors: what is no JSON, and any other form of it, names given twice among them.
 pub fn read_canonical(text: &str) -> Result<Value> {
-    let fault = |what: &str| Error::Input(format!("a record is {what}; it was changed, or cut"));
+    let fault = |what: &str| Error::Input(format!("a record is {what}; it was changed or truncated"));
     let value: Value = serde_json::from_str(text).map_err(|_| fault("no JSON"))?;
     match canonical(&value)? == text {
         true => Ok(value),
@@ -39,7 +39,7 @@ fn write(value: &Value, out: &mut String) -> Result<()> {
             let whole = number.as_u64().filter(|n| *n <= LARGEST_WHOLE).map(|n| n.to_string());
             let below = number.as_i64().filter(|n| n.unsigned_abs() <= LARGEST_WHOLE).map(|n| n.to_string());
             let text = whole.or(below);
-            let unfit = || Error::Input("a record holds a number that is not whole, or too large".into());
+            let unfit = || Error::Input("a record has a number that is not whole, or too large".into());
             out.push_str(&text.ok_or_else(unfit)?);
         }
         Value::String(text) => quote(text, out),

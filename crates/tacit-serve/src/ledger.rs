@@ -180,8 +180,8 @@ impl Ledger {
             return Ok(());
         }
         Err(Error::Input(format!(
-            "{}, line {number}: the ledger was changed or is damaged; put back the newest copy, or move it away and \
-             {ACCEPT}, which charges again what the records hold",
+            "{}, line {number}: the ledger was changed or is damaged; restore the newest copy, or move it \
+             away and {ACCEPT}, which charges the runs of the records again",
             shown(path)
         )))
     }

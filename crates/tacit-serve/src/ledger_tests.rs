@@ -101,7 +101,7 @@ fn a_ledger_that_lacks_runs_of_the_records_starts_no_service() {
         let error = start(&folder, false).unwrap_err();
         let said = error.to_string();
         assert!(matches!(error, tacit::Error::Input(_)), "{kind}: {said}");
-        for words in [lacks, "state/records", "of bob for match", "put back", ledger::ACCEPT] {
+        for words in [lacks, "state/records", "of bob for match", "restore the newest", ledger::ACCEPT] {
             assert!(said.contains(words), "{kind}: {words}: {said}");
         }
         let policy = Policy::load(&folder.join("policy.toml")).unwrap();
@@ -152,7 +152,7 @@ fn records_that_are_gone_are_told() {
     let records = folder.join("state/records");
     std::fs::rename(&records, folder.join("away")).unwrap();
     let said = words(&start(folder, false).unwrap());
-    assert!(said.contains("a new chain begins") && said.contains("2 runs"), "{said}");
+    assert!(said.contains("a new chain starts") && said.contains("2 runs"), "{said}");
     assert_eq!(words(&start(folder, false).unwrap()), "", "once");
     assert_eq!(spent(folder).rows, 80);
     // And back.
@@ -180,7 +180,7 @@ fn a_shorter_ledger_knows_its_runs() {
     // The records away at one start, and back at the next, as the log says: nothing is charged again.
     let (records, aside) = (folder.join("state/records"), folder.join("state/aside"));
     std::fs::rename(&records, &aside).unwrap();
-    assert!(words(&start(&folder, false).unwrap()).contains("put them back"));
+    assert!(words(&start(&folder, false).unwrap()).contains("restore them"));
     let (new, before) = (folder.join("state/new"), spent(&folder).rows);
     std::fs::rename(&records, &new).unwrap();
     std::fs::rename(&aside, &records).unwrap();
@@ -245,7 +245,7 @@ fn a_shorter_ledger_names_the_runs_without_a_record() {
     let found = ledger.compare(&records).unwrap();
     // Of a refund no record is to be expected.
     let told = ledger.go_on(found, false).unwrap();
-    assert!(told.len() == 1 && told[0].contains("of 1 run:"), "b2 alone: {told:?}");
+    assert!(told.len() == 1 && told[0].contains("has 1 run:"), "b2 alone: {told:?}");
     for run in ["d4", "e5"] {
         ledger.charge(charge(run)).unwrap();
     }
@@ -258,7 +258,7 @@ fn a_shorter_ledger_names_the_runs_without_a_record() {
     // Its record has come to nothing.
     std::fs::remove_file(records.join("pending/a1.json")).unwrap();
     let (_, told) = open();
-    assert!(told.len() == 1 && told[0].contains("of 2 runs"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("has 2 runs"), "{told:?}");
     assert!(open().1.is_empty(), "told once");
 }
 
@@ -329,7 +329,7 @@ fn what_cannot_be_written_down_is_refused_by_name() {
     {
         std::fs::rename(at(name), at("away")).unwrap();
         let told = here.wait_for("not charging", times + 1);
-        assert!(told.level() == tracing::Level::ERROR && told.words.contains("put it back"), "{told:?}");
+        assert!(told.level() == tracing::Level::ERROR && told.words.contains("restore it"), "{told:?}");
         assert!(!told.words.contains("not found"), "{told:?}");
         let mut session = here.connect();
         wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap();

@@ -63,9 +63,9 @@ impl Listed {
         let budget = match self.is_lookup() {
             true => counted(rows, "query"),
             false => format!(
-                "{rows} and {aggregates} over all common keys in all",
+                "{rows} and {aggregates} in total",
                 rows = counted(rows, "row"),
-                aggregates = counted(aggregates, "number")
+                aggregates = counted(aggregates, "aggregate")
             ),
         };
         let mut lines = vec![
@@ -75,13 +75,12 @@ impl Listed {
                 self.min_peer_keys,
                 counted(self.max_peer_keys, "distinct key"),
                 counted(self.key_columns, "column"),
-                self.key_types.as_deref().map_or("type as in the file of tags".to_owned(), shown)
+                self.key_types.as_deref().map_or("type as in the tag file".to_owned(), shown)
             ),
             format!("  left: {runs_today} of {} today; {budget}", counted(self.runs_a_day, "run")),
         ];
         if !self.gives.is_empty() {
-            lines
-                .push(format!("  columns of the service that may go into the result: {}", list(&self.gives)));
+            lines.push(format!("  columns that the service may send: {}", list(&self.gives)));
         }
         if !self.hours.is_empty() {
             lines.push(format!("  starts {} (UTC)", list(&self.hours)));
@@ -91,7 +90,7 @@ impl Listed {
             more.into_iter().filter_map(|(name, text)| Some(format!("  {name}: {}", shown(text.as_ref()?))));
         lines.extend(said);
         if let Some((rule, what)) = &self.refused {
-            lines.push(format!("  refused now, by the rule `{}`: {}", shown(rule), shown(what)));
+            lines.push(format!("  currently refused, by the rule `{}`: {}", shown(rule), shown(what)));
         }
         lines
     }

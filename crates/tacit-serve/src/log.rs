@@ -82,7 +82,9 @@ impl Event {
             "policy fault" | "not reloaded" | "panicked" | "not stored" | "not charging" => Level::ERROR,
             "refused" if matches!(self.rule, Some(rules::UNCHARGED | rules::UNRECORDED)) => Level::ERROR,
             "refused" | "failed" | "unsigned" | "refunded" | "broken off" | "turned away" | "recovered"
-            | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" | "relay lost" => Level::WARN,
+            | "cancelled" | "strangers" | "mismatch" | "clock" | "ledger" | "relay lost" | "unbounded" => {
+                Level::WARN
+            }
             _ => Level::INFO,
         }
     }

@@ -66,7 +66,7 @@ impl Metrics {
         let mut out = String::new();
         let head =
             |name: &str, kind: &str, help: &str| format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        out += &head("tacit_events_total", "counter", "Lines of the log, by what they tell.");
+        out += &head("tacit_events_total", "counter", "Lines of the log, by event.");
         for (what, count) in &counts.events {
             out += &format!("tacit_events_total{{event=\"{what}\"}} {count}\n");
         }
@@ -74,12 +74,12 @@ impl Metrics {
         for (rule, count) in &counts.refusals {
             out += &format!("tacit_refusals_total{{rule=\"{rule}\"}} {count}\n");
         }
-        let help = "Connections that were no peer's, by what was wrong with them.";
+        let help = "Connections that were not a peer's, by reason.";
         out += &head("tacit_strangers_total", "counter", help);
         for (reason, count) in &counts.strangers {
             out += &format!("tacit_strangers_total{{reason=\"{reason}\"}} {count}\n");
         }
-        out += &head("tacit_requests", "gauge", "Requests that are being served.");
+        out += &head("tacit_requests", "gauge", "Requests being served.");
         out += &format!("tacit_requests {}\n", slots.visits());
         let words = "Seconds that the clock is behind the latest charge.";
         out += &head("tacit_clock_behind_seconds", "gauge", words);
@@ -88,7 +88,7 @@ impl Metrics {
             out += &head("tacit_relay_reached", "gauge", "1 while the service waits at its relay.");
             out += &format!("tacit_relay_reached {}\n", u8::from(reached));
         }
-        out += &head("tacit_draining", "gauge", "1 if nothing new is taken any more.");
+        out += &head("tacit_draining", "gauge", "1 if no new requests are accepted.");
         out += &format!("tacit_draining {}\n", u8::from(self.draining.load(Ordering::SeqCst)));
         out
     }
@@ -104,7 +104,7 @@ impl Metrics {
             "/metrics" => Answer { kind: EXPOSITION, ..Answer::text("200 OK", self.text(slots)) },
             "/healthz" if is(&self.draining) => Answer::text("503 Service Unavailable", "draining\n"),
             "/healthz" if is(&self.stuck) => {
-                Answer::text("503 Service Unavailable", "no run can be charged: the log says why\n")
+                Answer::text("503 Service Unavailable", "no run can be charged: the log has the reason\n")
             }
             "/healthz" => Answer::text("200 OK", "ok\n"),
             _ => Answer::text("404 Not Found", "there are /metrics and /healthz\n"),

@@ -155,7 +155,7 @@ pub(crate) fn close(
     let signed = begun.sign()?;
     let check = |theirs: &Message| -> Result<String> {
         let Message::Signature(text) = theirs else { return Err(wire::out_of_turn()) };
-        let fault = "the peer's signature on the record does not hold; compare both sides' records";
+        let fault = "the peer's signature on the record is not valid; compare both sides' records";
         match records::is_signed(peer, COMMON, &begun.common, text)? {
             true => Ok(text.clone()),
             false => Err(Error::Peer(fault.into())),

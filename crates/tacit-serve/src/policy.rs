@@ -201,7 +201,7 @@ pub struct Job {
     pub result: Vec<Learns>,
     /// Our columns that may go into a result.
     pub give: Vec<String>,
-    /// What happens where several rows to give have one key.
+    /// What happens if several rows to send have the same key.
     pub duplicates: Duplicates,
     /// The least distinct keys that the peer must have, as it announces.
     pub min_peer_keys: u64,
@@ -328,6 +328,9 @@ impl Policy {
     pub fn load(path: &Path) -> std::result::Result<Self, Unfit> {
         let unfit = |what: String| Unfit { path: path.to_owned(), faults: vec![Fault { line: 0, what }] };
         match std::fs::metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(unfit("no such file; check the path".into()));
+            }
             Err(e) => return Err(unfit(format!("cannot be read: {e}"))),
             Ok(about) if about.len() > LARGEST_POLICY => return Err(unfit("larger than any policy".into())),
             Ok(_) => {}
@@ -347,7 +350,7 @@ impl Policy {
             Ok(root) => root,
             Err(error) => {
                 let at = error.span().map_or(0, |span| span.start);
-                reader.fault(at, format!("{}; mend the TOML", error.message()));
+                reader.fault(at, format!("{}; fix the TOML", error.message()));
                 return Err(reader.faults());
             }
         };
@@ -492,7 +495,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         }
         if certificates.is_some() != matches!(peer, Peer::Name(_)) {
             let what = match certificates {
-                Some(_) => "a service with `authority` knows its peers by certificate: give `name`",
+                Some(_) => "a service with `authority` identifies its peers by certificate: give `name`",
                 None => "`name` is for a service with `authority`, `certificate` and `certificate_key`",
             };
             section.fault(name.at, format!("[peers.{}]: {what}", name.value));
@@ -576,7 +579,7 @@ fn certificates(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Cert
         }
         some => {
             let at = some.into_iter().flatten().next().map_or(0, |said| said.at);
-            let what = "`authority`, `certificate` and `certificate_key` go together: give all three";
+            let what = "`authority`, `certificate` and `certificate_key` must be set together";
             section.fault(at, what);
             None
         }
@@ -816,7 +819,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
         output,
     };
     if job.min_peer_keys > job.max_peer_keys {
-        section.fault(start, "`min_peer_keys` is more than `max_peer_keys`: nobody could ask");
+        section.fault(start, "`min_peer_keys` is more than `max_peer_keys`, which excludes every peer");
     }
     let source = known.sources.get(&job.source)?;
     for kind in &reveal {
@@ -834,8 +837,9 @@ fn together(section: &mut Section<'_, '_, '_>, job: &Job, source: &Source, kind:
     let strict = kind.value.is_aggregate() && job.security == Security::Malicious;
     if strict && job.max_peer_keys > SORTED_KEYS {
         let what = format!(
-            "{name} takes {SORTED_KEYS} keys a side at most against a malicious client: lower `max_peer_keys`, or \
-             set `security = \"semi-honest\"`, which charges every run with all keys of the source"
+            "{name} supports at most {SORTED_KEYS} keys per side against a malicious client: lower \
+             `max_peer_keys`, or set `security = \"semi-honest\"`, which charges every run with all keys of \
+             the source"
         );
         section.fault(at, what);
     }
@@ -852,7 +856,7 @@ fn together(section: &mut Section<'_, '_, '_>, job: &Job, source: &Source, kind:
         section.fault(at, format!("paxos reveals only rows; {name} needs another `protocol`"));
     }
     if job.result.iter().any(|learns| *learns != Learns::Peer) && job.output.is_none() {
-        section.fault(at, "where we get a result, `output` must name the folder for it");
+        section.fault(at, "`output` must name the directory for the service's results");
     }
     let combinations = job.combinations(source);
     let own: Vec<_> = combinations.iter().filter(|(reveal, ..)| **reveal == kind.value).collect();

@@ -278,7 +278,7 @@ fn only_a_client_may_lack_the_last_signature_and_what_is_excused_is_counted() {
     for outcome in ["not signed by the client", "not signed by the other side", "broken off"] {
         let denied = sealed_again(&at("alice"), &alice, Side::Service, outcome);
         let error = compared(&denied, &client).unwrap_err();
-        assert!(error.contains("came to no end"), "{outcome}: {error}");
+        assert!(error.contains("was not completed"), "{outcome}: {error}");
     }
     let denied = sealed_again(&at("bob"), &bob, Side::Client, "broken off");
     assert!(compared(&service, &denied).is_err());
@@ -342,7 +342,7 @@ fn a_chain_that_lacks_everything_is_not_whole() {
         }
     });
     let error = compare(&lost, &bobs).unwrap_err().to_string();
-    assert!(error.contains("came to no end"), "{error}");
+    assert!(error.contains("was not completed"), "{error}");
 }
 
 /// A service that names no head, or an old one, in every run could cut its chain at any time.
@@ -432,7 +432,7 @@ fn a_chain_that_was_emptied_does_not_begin_anew() {
     let (path, kept) = (folder.path().join("alice/records.jsonl"), text(folder.path(), "alice"));
     let head = service.head().unwrap();
     std::fs::write(&path, "").unwrap();
-    assert!(service.head().unwrap_err().to_string().contains("put it back"));
+    assert!(service.head().unwrap_err().to_string().contains("restore it"));
     std::fs::write(&path, &kept).unwrap();
     assert_eq!(service.head().unwrap(), head);
 }

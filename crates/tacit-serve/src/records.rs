@@ -240,7 +240,7 @@ impl Records {
         let run = common["run"].as_str().unwrap_or_default();
         // The name comes from ids of the session alone, but part of it is the peer's.
         if run.is_empty() || run.len() > 64 || !run.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(Error::Peer("the run has a name that no session gives".into()));
+            return Err(Error::Peer("the run's name is not valid".into()));
         }
         let pending = self.folder.join(PENDING).join(format!("{run}.json"));
         let fault = |e| Error::file(&pending, "cannot be written; is the disk full?", e);
@@ -303,7 +303,7 @@ impl Records {
     }
 }
 
-const DAMAGED: &str = "the last record of the chain is damaged; tacit audit verify says where";
+const DAMAGED: &str = "the last record of the chain is damaged; `tacit audit verify` shows where";
 
 /// The number of the record after this one.
 pub(crate) fn number_after(line: &str) -> Option<u64> {
@@ -348,7 +348,8 @@ impl Begun {
     /// Errors: a signature that does not hold.
     pub fn peer_began(&mut self, key: &PublicKey, theirs: &str) -> Result<()> {
         if !is_signed(key, BEGUN, &self.common, theirs)? {
-            let what = "the peer's signature on the run that begins does not hold; run the same release on both sides";
+            let what = "the peer's signature on the start of the run is not valid; run the same release on \
+                        both sides";
             return Err(Error::Peer(what.into()));
         }
         self.begun[self.records.side.other().name()] = json!(theirs);

@@ -154,7 +154,7 @@ fn kind(job: &Job, asked: Option<&str>) -> std::result::Result<(Reveal, Vec<Stri
         }
         if !columns.iter().all(|column| job.give.contains(column)) {
             let give = job.give.join(", ");
-            return Err(No::new("give", format!("this job gives the columns {give} alone")));
+            return Err(No::new("give", format!("this job sends only the columns {give}")));
         }
         return Ok((found.clone(), columns.clone()));
     }
@@ -173,8 +173,7 @@ fn side(
     result: Option<&str>,
 ) -> std::result::Result<psi::Job, No> {
     let names: Vec<&str> = job.result.iter().map(|learns| terms::result_name(*learns)).collect();
-    let no =
-        || No::new("result", format!("this result of the job may go to {} alone", names.join(" or to ")));
+    let no = || No::new("result", format!("this result of the job may go only to {}", names.join(" or to ")));
     let run = |learns| {
         // A payload of the peer's alone takes none of ours.
         let asked = if learns == Learns::Me { &[] } else { asked };
@@ -232,8 +231,8 @@ pub(crate) fn runs_left(gate: &Gate, spent: &Spent) -> std::result::Result<u64, 
     let most = gate.runs_a_day;
     if spent.returned_today >= most.saturating_mul(ATTEMPTS_A_RUN) && most > 0 {
         let what = format!(
-            "{} of this job came to nothing today, {ATTEMPTS_A_RUN} for each of the {most} that you may start \
-             a day; ask again tomorrow",
+            "{} of this job failed today, {ATTEMPTS_A_RUN} for each of the {most} that you may start per \
+             day; ask again tomorrow",
             counted(spent.returned_today, "run")
         );
         return Err(No::new("runs_a_day", what));
@@ -241,7 +240,7 @@ pub(crate) fn runs_left(gate: &Gate, spent: &Spent) -> std::result::Result<u64, 
     match most.saturating_sub(spent.runs_today) {
         0 => Err(No::new(
             "runs_a_day",
-            format!("{} of this job a day, and today's are used up", counted(most, "run")),
+            format!("{} of this job per day, and today's are used up", counted(most, "run")),
         )),
         left => Ok(left),
     }
@@ -253,7 +252,7 @@ pub(crate) fn offers(gate: &Gate, spent: &Spent) -> std::result::Result<(), No> 
     if spent.offers_today < most {
         return Ok(());
     }
-    let what = format!("{most} offers of this job a day, and today's are used up; ask again tomorrow");
+    let what = format!("{most} offers of this job per day, and today's are used up; ask again tomorrow");
     Err(No::new("runs_a_day", what))
 }
 
@@ -311,15 +310,13 @@ pub(crate) fn budget(
     runs_left(&job.gate, &spent)?;
     let left = left(&job.gate, [source.rows_in_total, source.aggregate_runs], &spent);
     if charge.aggregate && left.aggregates == 0 {
-        let what = format!(
-            "{} over all common keys of this source in all: used up",
-            counted(source.aggregate_runs, "number")
-        );
+        let what =
+            format!("{} of this source in total: used up", counted(source.aggregate_runs, "aggregate"));
         return Err(No::new("aggregate_runs", what));
     }
     if charge.rows > left.rows {
         let what = format!(
-            "the run could reveal {}, with {} left of {} in all",
+            "the run could reveal {}, with {} left of {} in total",
             counted(terms::rounded(charge.rows), "row"),
             left.rows,
             source.rows_in_total
@@ -346,7 +343,7 @@ pub(crate) fn asked(lookup: &Lookup, announced: u64) -> std::result::Result<(), 
 pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
     if announced < job.min_peer_keys {
         let what = format!(
-            "{announced}: this job asks for {} at least",
+            "{announced}: this job needs at least {}",
             job.min_peer_keys,
             announced = counted(announced, "distinct key")
         );
@@ -354,7 +351,7 @@ pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
     }
     if announced > job.max_peer_keys {
         let what = format!(
-            "{announced}: this job takes {} at most",
+            "{announced}: this job accepts at most {}",
             job.max_peer_keys,
             announced = counted(announced, "distinct key")
         );
@@ -369,7 +366,7 @@ pub(crate) fn width(gift: &Owned, keys: u64, offer: &Offer) -> std::result::Resu
     match (bytes, offer.service_bytes_a_key) {
         (Some(bytes), Some(most)) if bytes > most => {
             let what = format!(
-                "the columns to give take {bytes} a key, more than `max_cell`, {most}",
+                "the columns to send have {bytes} per key, more than `max_cell`, {most}",
                 bytes = counted(bytes, "byte")
             );
             Err(fault(&Error::Input(what)))
@@ -390,6 +387,6 @@ pub(crate) const UNRECORDED: &str = "records";
 
 /// A run that cannot be written down, by either rule: our fault, which the client learns no more of.
 pub(crate) fn unwritten(rule: &'static str, error: &Error) -> No {
-    No::new(rule, "the service cannot write down any run at the moment; ask its operator")
+    No::new(rule, "the service cannot record any run at the moment; ask its operator")
         .logged(error.to_string())
 }

@@ -101,6 +101,10 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     };
     let mut reception = Reception::new(&listener, options_now)?;
     (house.log)(&Event::new("started", format!("listening at {}, {}", listener.place(), counts(&policy))));
+    if policy.memory.is_none() && (house.available)().is_none() {
+        let what = "this system does not say how much memory is free; set `memory_mib` in the policy";
+        (house.log)(&Event::new("unbounded", what));
+    }
     drop(policy);
     let over = Arc::new(AtomicBool::new(false));
     if let Some(port) = port {
@@ -111,7 +115,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         let (dashboard, over) = (Dashboard::new(house.clone(), board.clone()), over.clone());
         let address = port.address()?;
         aside("tacit-dashboard", move || dashboard.answer(&port, &over))?;
-        (house.log)(&Event::new("dashboard", format!("http://{address}/ for this machine alone")));
+        (house.log)(&Event::new("dashboard", format!("http://{address}/ only for this machine")));
     }
     let mut watch = Watch::default();
     loop {
@@ -147,7 +151,7 @@ fn books(policy: &Policy, identity: &Identity, accept: bool, log: &Log) -> Resul
     if interrupted > 0 {
         log(&Event::new(
             "recovered",
-            format!("recorded as interrupted: {}, charged all the same", counted(interrupted, "run")),
+            format!("recorded as interrupted: {}, still charged", counted(interrupted, "run")),
         ));
     }
     let found = ledger.compare(&folder)?;
@@ -245,7 +249,7 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
         let changed: Vec<String> = fixed
             .iter()
             .filter(|(_, changed)| *changed)
-            .map(|(name, _)| format!("`{name}` changed, which takes a restart"))
+            .map(|(name, _)| format!("`{name}` changed, which needs a restart"))
             .collect();
         if !changed.is_empty() {
             return Err(changed);
@@ -266,7 +270,7 @@ fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), rece
         }
         Err(lines) => {
             lines.iter().for_each(|line| (house.log)(&Event::new("policy fault", line.clone())));
-            (house.log)(&Event::new("not reloaded", "the old policy stays in force"));
+            (house.log)(&Event::new("not reloaded", "the previous policy stays active"));
         }
     }
 }
@@ -304,8 +308,8 @@ impl Watch {
         } else if self.told != Some(counted.day()) {
             self.told = Some(counted.day());
             let words = format!(
-                "it is {behind} s behind the latest charge: hours go by the clock, {}, and a day's runs are counted \
-                 as of {}; set the clock if it is wrong",
+                "it is {behind} s behind the latest charge: hours use the clock, {}, and a day's runs are \
+                 counted as of {}; set the clock if it is wrong",
                 clock.text(),
                 counted.text()
             );
@@ -323,7 +327,7 @@ fn drain(house: &House, signals: &Receiver<Signal>, cancel: &Cancel) {
     let start = Instant::now();
     while house.slots.visits() > 0 {
         if start.elapsed() >= patience || matches!(signals.try_recv(), Ok(Signal::Drain)) {
-            (house.log)(&Event::new("cancelled", "what still runs is broken off"));
+            (house.log)(&Event::new("cancelled", "remaining runs are aborted"));
             cancel.cancel();
             break;
         }

@@ -222,10 +222,10 @@ impl Offer {
             Error::Peer(format!("the offer makes no sense: {what}; run the same release on both sides"))
         };
         if self.version != VERSION {
-            return Err(odd("its version is another"));
+            return Err(odd("its version differs"));
         }
         if self.publication.is_some() {
-            let what = "this job answers lookups in a publication; name its file of tags".into();
+            let what = "this job answers lookups in a publication; name its tag file".into();
             return Err(Error::Parameter { name: "tags", what });
         }
         let service = learns(&self.result).ok_or_else(|| odd("who gets the result"))?;
@@ -248,7 +248,7 @@ impl Offer {
         let security = levels.into_iter().find(|level| security_name(*level) == self.security);
         if key.columns.len() != self.key_columns {
             let columns = counted(self.key_columns, "column");
-            let what = format!("the service's keys are made of {columns}; name as many, in the same order");
+            let what = format!("the service's keys have {columns}; name the same number, in the same order");
             return Err(Error::Parameter { name: "key", what });
         }
         let normalisation = Normalisation { nfc: self.nfc, trim: self.trim, case_fold: self.case_fold };
@@ -288,7 +288,7 @@ impl Offer {
     pub fn looked_up(&self) -> Result<[u8; 32]> {
         let odd = || Error::Peer("the offer makes no sense; run the same release on both sides".into());
         let Some(publication) = &self.publication else {
-            let what = "this job is an intersection and takes no file of tags; leave it out".into();
+            let what = "this job is an intersection and uses no tag file; leave it out".into();
             return Err(Error::Parameter { name: "tags", what });
         };
         let terms =

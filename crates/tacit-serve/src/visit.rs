@@ -221,7 +221,7 @@ impl Visit<'_> {
         self.open()?;
         let found = rules::find(&policy, &self.label, &ask.job, self.house.times().0)?;
         let busy =
-            || No::new("concurrency", "this job is being served as often as it may be; ask again later");
+            || No::new("concurrency", "this job is at its limit of concurrent requests; ask again later");
         let concurrency = policy.gate(&ask.job).map_or(0, |gate| gate.concurrency);
         let _job = self.house.slots.job(&ask.job, concurrency).ok_or_else(busy)?;
         match found {
@@ -246,7 +246,7 @@ impl Visit<'_> {
 
     /// The key of the peer's records.
     fn key(&self) -> std::result::Result<PublicKey, No> {
-        let none = "with certificates the client names a key of tacit keygen for its records; give one";
+        let none = "with certificates the client needs a key of tacit keygen for its records; give one";
         self.key.ok_or_else(|| No::new("identity", none))
     }
 
@@ -339,14 +339,20 @@ impl Visit<'_> {
 
     fn open(&self) -> std::result::Result<(), No> {
         match self.house.draining.load(Ordering::SeqCst) {
-            true => Err(No::new("draining", "the service is about to end; ask again later")),
+            true => Err(No::new("draining", "the service is stopping; ask again later")),
             false => Ok(()),
         }
     }
 
     fn place(&self, policy: &Policy) -> std::result::Result<Place, No> {
         let place = self.house.slots.request(&self.label, policy.concurrency, policy.concurrency_per_peer);
-        place.ok_or_else(|| No::new("concurrency", "all places are taken, or all of yours; ask again later"))
+        place.ok_or_else(|| {
+            No::new(
+                "concurrency",
+                "the service is at its limit of requests, or you are at \
+                                                    yours; ask again later",
+            )
+        })
     }
 
     fn charge(&self, ask: &Ask, admitted: &Admitted<'_>, rows: u64) -> Charge {
@@ -437,7 +443,10 @@ impl Visit<'_> {
         let none = || {
             No::new(
                 "memory",
-                format!("a run with {} of yours has no room at the moment", counted(accept.keys, "key")),
+                format!(
+                    "the service has no memory for a run with {} of yours at the moment",
+                    counted(accept.keys, "key")
+                ),
             )
         };
         if needed > one {
@@ -687,7 +696,7 @@ impl Visit<'_> {
     /// Takes the charge back after `error`, which it returns; or how the visit ends where that fails.
     fn refund(&self, error: Error) -> std::result::Result<Error, End> {
         self.house.ledger(|ledger| ledger.refund(&self.run))?;
-        self.tell("refunded", None, "nothing of the table had been sent");
+        self.tell("refunded", None, "no data of the table had been sent");
         Ok(error)
     }
 

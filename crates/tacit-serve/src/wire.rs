@@ -83,7 +83,7 @@ pub(crate) fn agreement(role: &str, peer_role: &str) -> Agreement {
 pub(crate) fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
     let bytes = serde_json::to_vec(message).map_err(|e| Error::Other(format!("a message: {e}")))?;
     if bytes.len() > LARGEST_MESSAGE {
-        return Err(Error::Other("a message of a request is too long; give fewer columns".into()));
+        return Err(Error::Other("a message of a request is too long; send fewer columns".into()));
     }
     channel.send_sized(&bytes)?;
     channel.flush()?;

@@ -42,9 +42,10 @@ fn a_policy_says_against_whom_its_promises_hold() {
     let count = "[jobs.count]\nsource = \"table\"\nallow = [\"bob\"]\nreveal = [\"count\"]\nresult = [\"peer\"]\n\
                  security = \"semi-honest\"\nmax_peer_keys = 1000\nruns_a_day = 9\n";
     let words = explain(&Policy::parse(&(text + count), here.folder.path()).unwrap()).join("\n");
-    for said in
-        ["this holds even if the other side cheats", "this holds only if both sides follow the protocol"]
-    {
+    for said in [
+        "this is guaranteed even if the other side cheats",
+        "this is guaranteed only if both sides follow the protocol",
+    ] {
         assert!(words.contains(said), "{said}: {words}");
     }
     assert!(!words.contains("malicious") && !words.contains("honest"), "{words}");

@@ -76,8 +76,8 @@ pub enum PoolError {
     File(#[from] FileError),
     /// A check failed in what the pool served.
     #[error(
-        "the pool is burnt: a check failed in a run that used it, which can tell the peer bits of what all of it \
-         shares; make a new one on both sides with tacit ot pool make"
+        "the pool is invalidated: a check failed in a run that used it, which can reveal to the peer bits of what \
+         all of it shares; make a new one on both sides with tacit ot pool make"
     )]
     Burnt,
     /// Fewer correlations are left than asked for.
@@ -113,9 +113,8 @@ pub enum PoolError {
     /// The peer's pool stands elsewhere: one side crashed or put an old copy back. That this shows rests on
     /// the peer's honesty.
     #[error(
-        "the two sides' pools stand at different positions, ours at {ours}, the peer's at {theirs}: \
-         one side crashed, or put back an old copy, which a cheating peer would not have told; \
-         the one behind has to skip to {}", ours.max(theirs)
+        "the two sides' pools are at different positions (yours {ours}, peer's {theirs}): one side crashed, or \
+         restored an old copy, which a cheating peer would not reveal; the lower one has to skip to {}", ours.max(theirs)
     )]
     Position {
         /// Our position.
@@ -470,7 +469,7 @@ impl Fuse {
         self.0.blown.store(true, Ordering::Release);
         let file = &self.0.file;
         let fault =
-            "marked as burnt: a check failed in a run that used it, delete the file and make a new pool";
+            "marked as invalid: a check failed in a run that used it, delete the file and make a new pool";
         file.burn(0, &self.0.header).map_err(io_fault(fault))?;
         // The mark is enough: without the salt, what lies behind it cannot be opened.
         let _ = file.set_len(CHUNKS);

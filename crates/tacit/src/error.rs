@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{0}")]
     Peer(String),
     /// The operating system refused an operation on a file.
-    #[error("{}: {what}: {source}", tacit_net::shown(&tacit_data::place::shown(.path).to_string_lossy()))]
+    #[error("{}: {}", tacit_net::shown(&tacit_data::place::shown(.path).to_string_lossy()), refused(what, source))]
     File {
         /// The file.
         path: PathBuf,
@@ -206,6 +206,14 @@ impl Error {
     /// A fault of a file.
     pub fn file(path: &Path, what: &'static str, source: std::io::Error) -> Self {
         Error::File { path: path.to_owned(), what, source }
+    }
+}
+
+/// What was tried with a file, and what the operating system said.
+fn refused(what: &str, source: &std::io::Error) -> String {
+    match source.kind() {
+        std::io::ErrorKind::NotFound if what == "cannot be read" => "no such file; check the path".to_owned(),
+        _ => format!("{what}: {source}"),
     }
 }
 

@@ -126,8 +126,7 @@ impl Session {
             return Err(Error::Parameter { name: "insecure-plaintext", what });
         };
         if !tacit_net::is_loopback(address, self.limits.connect)? {
-            let what =
-                format!("{address} is beyond this machine, where anybody may read and change what passes");
+            let what = format!("{address} is beyond this machine, where anyone may read and change the data");
             return Err(Error::Parameter { name: "insecure-plaintext", what });
         }
         Ok(self.plaintext_anywhere())

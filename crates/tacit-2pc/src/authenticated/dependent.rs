@@ -144,6 +144,7 @@ impl<'a> Terms<'a> {
 
 /// Compares function and rule, which every later hash is bound to.
 pub(super) fn agree(channel: &mut Channel, oracle: &Oracle, terms: &Terms<'_>) -> Result<Oracle> {
+    // proof: authenticated-run 2.1
     let mut transcript = oracle.transcript("function");
     transcript.append(terms.kind, &terms.digest);
     for &owner in terms.owners {
@@ -238,6 +239,7 @@ pub(super) fn multiply(
 ) -> Result<usize> {
     wires.reserve(stretch);
     let (outputs, _) = stretch.outputs();
+    // proof: authenticated-run 2.2
     let mut openings = Openings::new(oracle, "products of masks", garbler, delta, ahead);
     let mut gates = gates.part(0..stretch.ands());
     let room = 2 * BATCH.max(stretch.largest_batch()).min(gates.len());

@@ -36,6 +36,7 @@ impl Drop for Evaluating {
 impl Evaluating {
     /// Steps 1 and 2 up to the labels of the inputs.
     pub(super) fn begin(begin: Begin<'_>, channel: &mut Channel) -> Result<Self> {
+        // proof: authenticated-run 2.4
         send_bits(channel, &begin.masked)?;
         channel.flush()?;
         let mut evaluator = HalfGatesEvaluator::new(&[begin.start()]);
@@ -122,7 +123,7 @@ impl Evaluating {
             hash.update_halves(&held[..n]);
             macs.update_halves(&opened[..n]);
             first += n;
-            // Step 3
+            // proof: authenticated-run 2.6
             deviate(|script| script.results(&mut results));
             send_bits(channel, &results)?;
             channel.flush()?;
@@ -130,7 +131,7 @@ impl Evaluating {
         let mut digest = hash.digest();
         deviate(|script| script.labels_digest(&mut digest));
         channel.send(&digest)?;
-        // Step 4
+        // proof: authenticated-run 2.8
         channel.recv(&mut digest)?;
         if !passes(macs.digest().ct_eq(&digest)) {
             return cheated("a garbled gate is wrong");

@@ -95,6 +95,7 @@ impl Garbling {
     pub(super) fn begin(begin: Begin<'_>, channel: &mut Channel, prg: &mut Prg) -> Result<Self> {
         let (delta, rows) = (begin.delta, begin.rows);
         let theirs = receive_bits(channel, rows * begin.peer.len())?;
+        // proof: authenticated-run 2.5
         let mut garbler = HalfGatesGarbler::new(&[Copy { delta, start: begin.start() }]);
         garbler.reserve(begin.slots());
         // Zero-labels have lowest bit 0, so that a label's lowest bit is the masked value: of the constant
@@ -166,10 +167,11 @@ impl Garbling {
         self.ahead = returned.ahead.batches();
         let mut digest = [0u8; 32];
         channel.recv(&mut digest)?;
+        // proof: authenticated-run 2.7
         if !passes(returned.labels.digest().ct_eq(&digest)) {
             return cheated("masked values come without their labels");
         }
-        // Step 4
+        // proof: authenticated-run 2.8
         let mut digest = returned.macs.digest();
         deviate(|script| script.gates_digest(&mut digest));
         Ok(channel.send(&digest)?)

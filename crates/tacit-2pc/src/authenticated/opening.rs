@@ -126,6 +126,7 @@ impl Openings {
 
     /// Compares the MACs of all that was opened.
     pub(super) fn check(mut self, channel: &mut Channel) -> Result<()> {
+        // proof: authenticated-run 2.3
         let mut mine = self.own.digest();
         deviate(|script| script.mac_digest(&mut mine));
         channel.send(&mine)?;
@@ -146,6 +147,7 @@ pub(super) fn show(
     garbler: bool,
     macs: &[Block],
 ) -> Result<()> {
+    // proof: authenticated-run 2.9, 2.10
     let mut mine = BitVec::from_lsbs(macs);
     let mut hash = MacHash::new(oracle, label, garbler);
     hash.update(macs);

@@ -68,6 +68,12 @@ impl Layout {
         self.group
     }
 
+    /// Levels with AND gates, and the most AND gates of one of them: more and narrower ones than by the circuit's depth
+    /// where the plan has several windows.
+    pub fn levels(&self) -> [u64; 2] {
+        [self.levels.len() as u64, self.levels.iter().copied().max().unwrap_or(0)]
+    }
+
     /// Levels that all rows go through, one group after the other.
     pub fn rounds(&self) -> u64 {
         self.levels.len() as u64 * self.rows.div_ceil(self.group) as u64

@@ -18,6 +18,8 @@
 //! correlated OT. Bytes: 4 bits an AND gate, both directions together, the triple's correlated OT, 8 a message, 1 bit
 //! an output bit.
 
+#[cfg(test)]
+mod attacks;
 pub mod fold;
 mod layout;
 mod packed;
@@ -409,9 +411,11 @@ impl Batch {
             outputs.read(bit * self.rows, self.rows, wire);
         }
         let mut square = Zeroizing::new([0; 64]);
+        let widest = engine.widths.iter().map(|width| width.div_ceil(64)).max().unwrap_or(0) as usize;
         for word in 0..self.words {
             let rows = 64.min(self.rows - 64 * word);
-            let mut bytes = vec![Vec::new(); rows];
+            // With room for the widest output, so that no copy of a value stays behind.
+            let mut bytes: Vec<Vec<u8>> = (0..rows).map(|_| Vec::with_capacity(8 * widest)).collect();
             let mut values = vec![Vec::with_capacity(engine.widths.len()); rows];
             let mut first = 0;
             for &width in engine.widths {

@@ -12,7 +12,8 @@ pub(super) struct Packed {
 impl Packed {
     /// Without bits, and with room for so many.
     pub(super) fn with_room(bits: usize) -> Self {
-        Packed { words: Vec::with_capacity(bits.div_ceil(64)), bits: 0 }
+        // A word more for what a push shifts past the end: words that moved would leave a copy behind.
+        Packed { words: Vec::with_capacity(bits.div_ceil(64) + 1), bits: 0 }
     }
 
     /// So many zeros.
@@ -175,6 +176,23 @@ mod tests {
                 }
             }
             assert_eq!(packed.words(), other.words());
+        }
+    }
+
+    /// Shares that moved would stay in memory that nobody wipes.
+    #[test]
+    fn words_stay_where_they_are_while_there_is_room() {
+        for bits in [1usize, 63, 64, 65, 100, 129] {
+            for pieces in 1..130 {
+                let mut packed = Packed::with_room(pieces * bits);
+                let (place, room) = (packed.words.as_ptr(), packed.words.capacity());
+                (0..pieces).for_each(|_| packed.push(&[u64::MAX; 3], bits));
+                assert_eq!(
+                    (packed.words.as_ptr(), packed.words.capacity()),
+                    (place, room),
+                    "{bits} {pieces}"
+                );
+            }
         }
     }
 

@@ -73,7 +73,7 @@ pub(crate) fn merge(command: &Command, arguments: Vec<String>) -> Result<Merged>
         .map_err(|e| fault(format!("cannot be read: {e}; it must be TOML in UTF-8")))?;
     let root = DeTable::parse(&text).map_err(|e| {
         let line = e.span().map_or(1, |span| line_of(&text, span.start));
-        fault(format!("line {line}: {}; mend the TOML", e.message()))
+        fault(format!("line {line}: {}; fix the TOML", e.message()))
     })?;
     let file = File { path: &path, text: &text };
 
@@ -131,7 +131,8 @@ impl File<'_> {
                 let mut known = options(command);
                 known.sort();
                 known.dedup();
-                let what = format!("unknown key `{name}` for {place}; the keys are {}", known.join(", "));
+                let what =
+                    format!("unknown setting `{name}` for {place}; the settings are {}", known.join(", "));
                 return Err(self.fault(key.span().start, &what));
             } else {
                 // Of the options of that name below, one must take the value.

@@ -4,7 +4,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command};
 
 /// What a command cannot run without, or hardly.
-const GIVE: &str = "What you must give";
+const GIVE: &str = "Required";
 /// The options of the program, which every command takes.
 const EVERY_COMMAND: &str = "For every command";
 const LESS: &str = "Less often";

@@ -15,14 +15,14 @@ use tacit::data::table::Source;
 pub(crate) const TYPES: &str = "\
 Keys (--key COL[:TYPE]) are text if no type follows; use the same types in the same order on both sides:
   text, text:nfkc                as written; in compatibility form, without invisible characters
-  email, email:gmail             an address; with gmail, dots and what follows a plus are dropped
-  phone:REGION, phone            a telephone number as in REGION (such as NL), or as +31 ...
+  email, email:gmail             an address; with gmail, without dots and anything after a plus
+  phone:REGION, phone            a phone number as in REGION (such as NL), or as +31 ...
   date, date:DMY|MDY|YMD         2024-01-31, or in the order named
   int, uuid, name                a whole number; a UUID; a name without accents and punctuation
   decimal, decimal:comma         an exact decimal: 1.50 is 1.5; with a comma before the fraction
   postcode:COUNTRY, postcode     a postcode
   TYPE:sha256                    your clear values are hashed (SHA-256 of their normal form)
-  sha256-hex:TYPE, sha256-hex    your values are such hashes already
+  sha256-hex:TYPE, sha256-hex    your values are already such hashes
 Hashing protects nothing: anyone who can guess a value can hash it. LABEL=COL:TYPE gives the column a name
 that must match on both sides. The rules are published: docs/keys.md.";
 
@@ -32,19 +32,19 @@ pub(crate) struct KeyArgs {
     /// The column, or several, that make a row's key, with their types; repeat it or separate by commas
     #[arg(long, value_name = "[LABEL=]COL[:TYPE]", required = true, num_args = 1, value_parser = key_list)]
     key: Vec<Columns<Named>>,
-    /// Compares keys of text without Unicode normalisation (NFC); both sides must do so
+    /// Compares keys of text without Unicode normalisation (NFC); must match on both sides
     #[arg(long)]
     no_nfc: bool,
-    /// Compares keys of text with the white space at their ends; both sides must do so
+    /// Compares keys of text with the white space at their ends; must match on both sides
     #[arg(long)]
     no_trim: bool,
-    /// Compares keys of text in upper and lower case as they are; both sides must do so
+    /// Compares keys of text with case distinguished; must match on both sides
     #[arg(long)]
     no_case_fold: bool,
-    /// Words for nothing in your file, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    /// Words that mean an empty cell in your file, such as NULL,\N,n/a
     #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
-    /// Shows up to N values that are not valid keys of their type; they are shown here and sent nowhere
+    /// Shows up to N values that are not valid keys of their type, on this machine only
     #[arg(long, value_name = "N", default_value_t = 0)]
     show_refused: u16,
 }
@@ -126,6 +126,8 @@ pub(crate) fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
     };
     object["refused"] = tally.refused.iter().map(each).collect();
     object["hints"] = json!(hints(spec, tally));
+    let Normalisation { nfc, trim, case_fold } = spec.normalisation;
+    object["normalisation"] = json!({ "nfc": nfc, "trim": trim, "case_fold": case_fold });
     if spec.shown.refused > 0 {
         let each = |sample: &tacit::data::keys::Sample| {
             let column = column(spec, sample.part);
@@ -135,8 +137,8 @@ pub(crate) fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
     }
 }
 
-/// The same for people, a line each; nothing where nothing but empty keys was refused.
-pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
+/// The same for people, a line each; nothing where nothing but empty keys was refused. Hints only if asked for.
+pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally, has_hints: bool) -> String {
     let mut text = String::new();
     if tally.unfit() > 0 {
         for ((part, reason), rows) in &tally.refused {
@@ -149,7 +151,7 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
             );
         }
     }
-    for hint in hints(spec, tally) {
+    for hint in if has_hints { hints(spec, tally) } else { Vec::new() } {
         text += &format!("note: {hint}\n");
     }
     for sample in &tally.samples {
@@ -165,7 +167,7 @@ pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
 fn hints(spec: &KeySpec, tally: &Tally) -> Vec<String> {
     let mut hints = Vec::new();
     if tally.rows == 0 {
-        hints.push("your table has no rows; was its export cut short?".to_owned());
+        hints.push("your table has no rows; was its export truncated?".to_owned());
     }
     let words = tally.signs.words(tally.rows);
     for part in 0..spec.columns.len() {
@@ -179,7 +181,8 @@ fn hints(spec: &KeySpec, tally: &Tally) -> Vec<String> {
             .collect();
         let list: Vec<String> = of.iter().map(|(_, word, _)| quoted(word)).collect();
         hints.push(format!(
-            "in column {} keys look like words for nothing and match as such: {}; --null '{}' leaves them out",
+            "in column {} keys look like words for an empty cell and match as such: {}; --null '{}' leaves \
+             them out",
             column(spec, part),
             told.join(", "),
             list.join(",")

@@ -55,12 +55,12 @@ pub(crate) fn choices(path: &Path, count: Option<u64>) -> Result<BitVec> {
         Source::Raw => {
             let bytes = read(path)?;
             let Some(count) = count else {
-                return Err(named(path, &"eight choices a byte: say with --count how many they are"));
+                return Err(named(path, &"eight choices per byte: give their number with --count"));
             };
             let rest = count % 8;
             if bytes.last().is_some_and(|last| rest > 0 && last >> rest != 0) {
                 let counted = counted(count, "choice");
-                return Err(named(path, &format!("bits are set behind its {counted}; is --count right?")));
+                return Err(named(path, &format!("bits are set after its {counted}; is --count right?")));
             }
             if bytes.len() as u64 != count.div_ceil(8) {
                 let found = counted(bytes.len(), "byte");
@@ -137,7 +137,7 @@ pub(crate) fn messages(path: &Path, count: Option<u64>) -> Result<Messages> {
         Source::Raw => {
             let bytes = read(path)?;
             let Some(count) = count.filter(|count| *count > 0) else {
-                return Err(named(path, &"bytes alone: say with --count how many pairs they are"));
+                return Err(named(path, &"only bytes: give the number of pairs with --count"));
             };
             let length = bytes.len() as u64;
             if length == 0 || !length.is_multiple_of(2 * count) {
@@ -215,7 +215,7 @@ fn fits_memory(lengths: impl ExactSizeIterator<Item = usize>) -> Result<()> {
     let needed = (count as u64).saturating_mul(longest as u64 + 1);
     let (messages, bytes) = (counted(count, "message"), counted(longest, "byte"));
     let what = format!("filling {messages} up to the longest, of {bytes},");
-    tacit_console::machine::check_memory(&what, needed, "put the long ones into a run of their own")
+    tacit_console::machine::check_memory(&what, needed, "put the long ones into a separate run")
 }
 
 /// Lines of two messages of 32 hex digits each.

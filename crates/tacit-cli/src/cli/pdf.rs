@@ -52,12 +52,16 @@ pub(super) fn of(page: &Page) -> Vec<u8> {
     for section in &page.sections {
         put(&mut sheets, &mut y, 30, MARGIN, "B", 11, section.heading);
         for (name, text) in &section.rows {
-            for (at, line) in wrapped(text, TEXT_WIDTH, SIZE).iter().enumerate() {
-                put(&mut sheets, &mut y, LINE + if at == 0 { 3 } else { 0 }, TEXT_AT, "R", SIZE, line);
-                if at == 0
-                    && let Some(sheet) = sheets.last_mut()
-                {
-                    let _ = writeln!(sheet, "BT /R {SIZE} Tf {MARGIN} {y} Td ({}) Tj ET", escaped(name));
+            // In the order in which one reads, since programs that take the text out of a file keep it.
+            let (names, texts) =
+                (wrapped(name, TEXT_AT - MARGIN - SIZE, SIZE), wrapped(text, TEXT_WIDTH, SIZE));
+            for at in 0..names.len().max(texts.len()) {
+                let mut down = LINE + if at == 0 { 3 } else { 0 };
+                for (column, lines) in [(MARGIN, &names), (TEXT_AT, &texts)] {
+                    if let Some(line) = lines.get(at) {
+                        put(&mut sheets, &mut y, down, column, "R", SIZE, line);
+                        down = 0;
+                    }
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(crate) struct PeerArgs {
     /// Connects to the peer's address; keeps trying until the connect timeout
     #[arg(long, value_name = "ADDR")]
     connect: Option<String>,
-    /// Meets the peer at this relay, HOST:PORT, where both sides call: for two behind firewalls
+    /// Meets the peer at this relay, HOST:PORT, to which both sides connect: for two sides behind firewalls
     #[arg(long, value_name = "RELAY", conflicts_with_all = ["listen", "connect", "insecure_plaintext", "authority"])]
     via: Option<String>,
     /// The HTTP proxy that leads to the peer or the relay: HOST:PORT, or http://USER:PASSWORD@HOST:PORT (default: that
@@ -64,9 +64,9 @@ pub(crate) struct PeerArgs {
     /// Rejects every protocol that a quantum computer breaks, and uses the base OT roted; must match on both sides
     #[arg(long)]
     post_quantum: bool,
-    /// Computing threads. An intersection without --memory computes on all cores by default, and the two sides may
-    /// give different numbers. Any other job has a connection for each thread, 1 by default, and both sides must
-    /// give the same number
+    /// Computing threads. An intersection without --memory uses all cores by default, and the two sides may
+    /// set different numbers. Any other operation has a connection for each thread, 1 by default, and the
+    /// number must match on both sides
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: Option<u16>,
     /// Emulates a slower link: loopback (none), lan, wan or MBPS/ONE-WAY-MS; must match on both sides
@@ -121,7 +121,7 @@ impl PeerArgs {
     /// Whether this side listens. Errors: sides that meet at a relay, where that is settled later.
     pub(crate) fn listens(&self) -> Result<bool> {
         if self.via.is_some() {
-            let what = "whose columns come first follows from who listens: give --listen and --connect here";
+            let what = "the listening side's columns come first: give --listen and --connect";
             return Err(Error::Parameter { name: "via", what: what.into() });
         }
         Ok(self.listen.is_some())
@@ -185,8 +185,8 @@ impl PeerArgs {
             (None, None, true) => {
                 if context.progress != crate::cli::progress::Mode::Lines {
                     tacit_console::say(
-                        "WARNING: --insecure-plaintext: no TLS. Anybody on the way can read and change what passes, \
-                         and the peer can be anybody.",
+                        "WARNING: --insecure-plaintext: no TLS. Anyone on the network path can read and \
+                         change the data, and anyone can be the peer.",
                     );
                 }
                 if self.i_understand { Ok(session.plaintext_anywhere()) } else { session.plaintext() }

@@ -16,8 +16,8 @@ use tacit::{Error, Result};
 /// Where the page goes.
 #[derive(clap::Args)]
 pub(crate) struct ReportArgs {
-    /// Writes one page about the run to this file, .html or .pdf: who, when, what, its limits, and what each side
-    /// learned. It has no row, no share and no key
+    /// Writes one page about the run to this file, .html or .pdf: the sides, the time, what was computed,
+    /// limits, and what each side learned. It has no rows, shares or keys
     #[arg(long, value_name = "FILE.html|.pdf", conflicts_with = "dry_run")]
     report: Option<PathBuf>,
 }

@@ -27,8 +27,8 @@ pub(crate) struct ResultArgs {
     /// where a row does not match
     #[arg(long, value_name = "FILE")]
     output_all: Option<PathBuf>,
-    /// What happens to a cell, yours or the peer's, that an output cannot hold: the run does not start, or
-    /// such cells are left empty and counted
+    /// What happens to a cell, yours or the peer's, that does not fit into an output: the run does not start,
+    /// or such cells are left empty and counted
     #[arg(long, value_enum, default_value = "refuse")]
     unfit: Unfit,
 }
@@ -36,7 +36,7 @@ pub(crate) struct ResultArgs {
 /// `--unfit`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Unfit {
-    /// The run does not start with an output that cannot hold every cell
+    /// The run does not start if a cell does not fit
     Refuse,
     /// The cell is left empty, and counted
     Null,
@@ -70,7 +70,7 @@ impl ResultArgs {
     pub(crate) fn check_none(&self) -> Result<()> {
         match self.targets().next() {
             Some((name, _)) => {
-                let what = "has nothing to hold with --result peer; leave one of the two out".into();
+                let what = "is empty with --result peer; leave one of the two out".into();
                 Err(Error::Parameter { name, what })
             }
             None => Ok(()),
@@ -80,8 +80,8 @@ impl ResultArgs {
     /// Refuses rows without a file for them, where a run that is charged would lose them.
     pub(crate) fn wanted(&self, reveal: &Reveal) -> Result<()> {
         if self.targets().next().is_none() && matches!(reveal, Reveal::Rows | Reveal::Payload(_)) {
-            let what = "--yes without --output: the run would be charged, and its rows lost; give --output FILE, or \
-                        --json for their number alone";
+            let what = "--yes without --output: the run would be charged, and its rows lost; give --output \
+                        FILE, or --json for only their number";
             return Err(Error::Usage(what.into()));
         }
         Ok(())
@@ -98,7 +98,7 @@ impl ResultArgs {
     pub(crate) fn check(&self, reveal: &Reveal) -> Result<()> {
         match self.targets().next() {
             Some((name, _)) if reveal.is_aggregate() => {
-                let what = format!("has nothing to hold: {} reveals no row; leave it out", reveal.name());
+                let what = format!("is empty: {} reveals no rows; leave it out", reveal.name());
                 Err(Error::Parameter { name, what })
             }
             _ => Ok(()),
@@ -258,13 +258,13 @@ impl Put {
         object["cells_left_empty"] = json!(emptied + self.own_emptied);
         if emptied > 0 {
             text += &format!(
-                "note: {emptied} of the peer's that the output cannot hold, left empty\n",
+                "note: {emptied} of the peer's that do not fit into the output, left empty\n",
                 emptied = counted(emptied, "cell")
             );
         }
         if self.own_emptied > 0 {
             let emptied = counted(self.own_emptied, "cell");
-            text += &format!("note: {emptied} of yours that the output cannot hold, left empty\n");
+            text += &format!("note: {emptied} of yours that do not fit into the output, left empty\n");
         }
         text
     }

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 /// Says before the run that what it makes is thrown away, where no file was named for it.
 pub(crate) fn note_none(out: Option<&Path>, context: &Context) {
     if out.is_none() {
-        context.note("note: no --out: what is made is thrown away at the end");
+        context.note("note: no --out: the result is discarded at the end");
     }
 }
 

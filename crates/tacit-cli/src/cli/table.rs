@@ -7,7 +7,7 @@ use tacit::data::csv::{Delimiter, EmptyKeys, Encoding, ErrorCells, Header, MaxRo
 pub(crate) struct Dialect {
     #[command(flatten)]
     written: Written,
-    /// Refuses a row with an empty key column, where otherwise it matches nothing
+    /// Rejects a table with an empty key column in a row, which otherwise matches nothing
     #[arg(long)]
     refuse_empty_keys: bool,
 }
@@ -15,14 +15,15 @@ pub(crate) struct Dialect {
 /// How our table is written.
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct Written {
-    /// What separates the fields of your file: one character, or auto for the most frequent of , ; | and tab
+    /// The separator of the fields of your file: one character, or auto for the most frequent of , ; | and
+    /// tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]
     delimiter: Delimiter,
-    /// What encloses fields of your file that hold a separator: one character, or none
+    /// The quote around fields with a separator: one character, or none if fields are never quoted
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = quote)]
     quote: Quote,
-    /// What comes before a quote in a quoted field of your file, such as \, if quotes are not doubled; with
-    /// --quote none, what comes before a separator or a line end that is part of a field
+    /// The escape character before a quote in a field, such as \, if quotes are not doubled; with --quote
+    /// none, the one before a separator or a line end that is part of a field
     #[arg(long, value_name = "CHAR", value_parser = byte)]
     escape: Option<u8>,
     /// The first line of your file is data; columns are then named by their numbers, from 1
@@ -37,14 +38,14 @@ pub(crate) struct Written {
     /// Amounts in your CSV file that are computed on (COL:decimalN) have a comma before the fraction
     #[arg(long)]
     decimal_comma: bool,
-    /// Reads Parquet columns of bytes without a type of their own as text
+    /// Reads untyped Parquet columns of bytes as text
     #[arg(long)]
     binary_as_text: bool,
-    /// The longest row that is read, in MiB: a longer one is most often an open quote, or a file that unpacks to
-    /// far more than it holds
+    /// The longest row that is read, in MiB: the cause of a longer one is usually an open quote, or a file
+    /// that decompresses to far more than its size
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65536))]
     max_row: u64,
-    /// What happens to cells of a workbook that hold an error, such as #N/A
+    /// What happens to cells of a workbook with an error, such as #N/A
     #[arg(long, value_enum, default_value = "refuse")]
     error_cells: Errors,
 }
@@ -52,9 +53,9 @@ pub(crate) struct Written {
 /// `--error-cells`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Errors {
-    /// The table is refused, with the cell's place
+    /// The table is rejected, with the cell's position
     Refuse,
-    /// They count as empty, and a note says how many there are
+    /// They count as empty, and a note has their number
     Null,
 }
 

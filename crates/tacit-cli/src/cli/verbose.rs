@@ -9,7 +9,7 @@ pub(crate) fn handshake(event: &Event) {
     let Event::Opened { proof, tls, terms } = event else { return };
     let tls = match tls {
         Some((group, suite)) => format!("TLS 1.3 with {group} and {suite}, peer known by {proof}"),
-        None => "no TLS: the peer can be anybody".to_owned(),
+        None => "no TLS: anyone can be the peer".to_owned(),
     };
     tracing::debug!(target: "tacit", "handshake: {}", one_line(&tls));
     let terms: Vec<String> = terms.iter().map(|(name, value)| format!("{name} {value}")).collect();

@@ -41,8 +41,10 @@ pub(crate) fn observer(mode: Mode, peer: &str) -> Observer {
             }
             Event::Stranger { from, what, count, .. } if count.is_power_of_two() => {
                 let what = one_line(what);
-                display
-                    .note(&format!("note: {from} was turned away ({count} so far): {what}; still waiting"));
+                display.note(&format!(
+                    "note: a connection from {from} was rejected ({count} so far): {what}; \
+                                    still waiting"
+                ));
             }
             Event::Over => *display = Display::default(),
             _ => {}

@@ -23,13 +23,13 @@ Examples:
   tacit audit verify bob.records --run 1f… --input kunden.csv
   tacit audit show bob.records
 
-A record proves what both sides claimed and signed: the terms, how many keys each said it had, and what it \
-committed to. It does not prove that an input was true. Pass on what `export` writes: it holds the \
-records with one peer, and a digest of every other record, so the chain verifies and shows nothing of \
-other peers. Never pass on private.jsonl: its salts would let others try inputs against the commitments. \
-With several peers, --against takes the keys of both parties: --key and --against-key. A party with a \
-certificate may sign its records by another key in each run: name its certificate by --name and \
---against-name. --peers lists who signed as a peer.";
+A record proves what both sides claimed and signed: the terms, each side's number of keys, and its \
+commitments. It does not prove that an input was true. Pass on the file that `export` writes: it has the \
+records with one peer, and a digest of every other record, so the chain verifies and reveals nothing \
+about other peers. Never pass on private.jsonl: its salts would let others test guessed inputs against \
+the commitments. With several peers, --against needs the keys of both parties: --key and --against-key. A \
+party with a certificate may sign its records with another key in each run: name its certificate with \
+--name and --against-name. --peers lists the keys that signed as peers.";
 
 /// Verifies and shows the signed records of requests.
 #[derive(clap::Args)]
@@ -42,35 +42,35 @@ pub(crate) struct Args {
 /// The subcommands of `tacit audit`.
 #[derive(Subcommand)]
 enum AuditCommand {
-    /// Checks signatures and the chain, and if they are given the other side's records and an input
+    /// Checks signatures and the chain, and optionally the peer's records and an input
     Verify(VerifyArgs),
     /// Prints records for people
     Show(ShowArgs),
-    /// Writes the chain for one peer: its records, and every other one as a digest
+    /// Writes the chain for one peer: its records, and a digest of every other one
     Export(ExportArgs),
 }
 
 /// What is verified.
 #[derive(clap::Args)]
 struct VerifyArgs {
-    /// A folder of records, or a file records.jsonl
+    /// A directory of records, or a file records.jsonl
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
     /// A public key that the chain's owner may have, with its successors; repeat it for more. Without it the
     /// owner is only printed
     #[arg(long, value_name = "PUBFILE")]
     key: Vec<PathBuf>,
-    /// A name in the owner's certificate, where it has one; repeat it for more
+    /// A name in the owner's certificate, if it has one; repeat it for more
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
-    /// The other side's records: every run that both took part in must be in both, and the same
+    /// The peer's records: every run of both sides must be in both, and the same
     #[arg(long, value_name = "RECORDS")]
     against: Option<PathBuf>,
-    /// A public key of the other side, with its successors; repeat it for more. Without it every run in RECORDS
-    /// must be in the other side's
+    /// A public key of the peer, with its successors; repeat it for more. Without it every run in RECORDS
+    /// must be in the peer's
     #[arg(long, value_name = "PUBFILE")]
     against_key: Vec<PathBuf>,
-    /// A name in the other side's certificate, where it has one; repeat it for more
+    /// A name in the peer's certificate, if it has one; repeat it for more
     #[arg(long, value_name = "NAME")]
     against_name: Vec<String>,
     /// Lists the keys that signed as peers, the names in their records, and which of them --against-key and
@@ -80,10 +80,10 @@ struct VerifyArgs {
     /// Authorities, in a PEM file, that every certificate in the records must lead to
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
-    /// The run that --input is about: its name, or as much of the start as tells it from the others
+    /// The run that --input is about: its name, or an unambiguous start of it
     #[arg(long, value_name = "RUN", requires = "input")]
     run: Option<String>,
-    /// The table that the owner put in, repeated where the run had several files; needs the folder with the private
+    /// The table of the owner, repeated if the run had several files; needs the directory with the private
     /// part
     #[arg(long, value_name = "FILE", requires = "run", num_args = 1)]
     input: Vec<PathBuf>,
@@ -92,10 +92,10 @@ struct VerifyArgs {
 /// What is shown.
 #[derive(clap::Args)]
 struct ShowArgs {
-    /// A folder of records, or a file records.jsonl
+    /// A directory of records, or a file records.jsonl
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
-    /// One run alone
+    /// Only this run
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
 }
@@ -103,7 +103,7 @@ struct ShowArgs {
 /// What is exported.
 #[derive(clap::Args)]
 struct ExportArgs {
-    /// A folder of records, or a file records.jsonl
+    /// A directory of records, or a file records.jsonl
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
     /// The peer's public key file, with its successors, or a fingerprint
@@ -163,7 +163,7 @@ fn owners(chain: &Chain, party: &Named, file: &Path, option: &str) -> Result<Vec
         let owner = record.owner.fingerprint();
         if !party.is_anyone() && !party.has(&record.owner, record.certificate_of(record.side)) {
             return Err(Error::Input(format!(
-                "{}: record {} is of the key {owner}, which no {option} names",
+                "{}: record {} has the key {owner}, which no {option} names",
                 name(file),
                 at + 1
             )));
@@ -179,7 +179,7 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     let chain = audit::load(&args.records)?;
     if chain.lines().is_empty() {
         return Err(Error::Input(format!(
-            "{}: holds no record; there is nothing to verify",
+            "{}: has no records; there is nothing to verify",
             name(&args.records)
         )));
     }
@@ -220,7 +220,7 @@ fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
         text += &format!("\ncertificates of that authority: {certificates}");
     }
     if !args.input.is_empty() {
-        text += "\nthe input is the one that was committed to";
+        text += "\nthe input is the one committed to";
     }
     context.result(&object, &text)
 }
@@ -239,7 +239,7 @@ fn the_run<'a>(chain: &'a Chain, start: &str) -> Result<&'a Record> {
         (Some(record), None) => Ok(record),
         (None, _) => Err(Error::Input(format!("there is no record of run {}", shown(&start)))),
         (Some(one), Some(other)) => Err(Error::Input(format!(
-            "several runs begin with {}, such as {} and {}; give more of it",
+            "several runs begin with {}, such as {} and {}; give more of the name",
             shown(&start),
             shown(one.run()),
             shown(other.run())
@@ -264,7 +264,7 @@ fn check_input(args: &VerifyArgs, chain: &Chain, run: &str) -> Result<()> {
 fn certified(chain: &Chain, authority: &Path) -> Result<usize> {
     match chain.records().map(|record| record.certified_by(authority)).sum::<Result<usize>>()? {
         0 => {
-            let what = "no record holds a certificate, so --authority shows nothing; leave it out";
+            let what = "no record has a certificate, so --authority has no effect; leave it out";
             Err(Error::Input(what.into()))
         }
         count => Ok(count),
@@ -281,16 +281,16 @@ fn against(args: &VerifyArgs, chain: &Chain, [own, theirs]: [&Named; 2], other: 
 
 fn compared_words(found: Compared) -> String {
     let Compared { runs, interrupted, excused } = found;
-    let mut text =
-        format!("\nruns compared with the other side's records: {runs}; none is missing or changed");
+    let mut text = format!("\nruns compared with the peer's records: {runs}; none missing or changed");
     if interrupted > 0 {
         text +=
-            &format!("\nruns that a record says were interrupted: {interrupted}; ask what ended the process");
+            &format!("\nruns that a record marks as interrupted: {interrupted}; ask what ended the process");
     }
     if excused > 0 {
         text += &format!(
-            "\nruns whose end both sides signed by one side's records only: {excused}; a connection that broke at the last \
-             message, or a process that ended there, looks like that, and so does a record that was sealed again"
+            "\nruns whose end both sides signed in only one side's records: {excused}; the cause is a \
+             connection lost at the last message, a process that ended then, or a record that was sealed \
+             again"
         );
     }
     text
@@ -361,7 +361,7 @@ fn export(args: &ExportArgs, context: &Context) -> Result<()> {
     let (text, whole) = audit::export(&args.records, &peer)?;
     if whole == 0 {
         return Err(Error::Input(format!(
-            "{}: holds no run with that peer; give its .pub file, fingerprint or the name in its certificate",
+            "{}: has no runs with that peer; give its .pub file, fingerprint or the name in its certificate",
             name(&args.records)
         )));
     }
@@ -371,7 +371,7 @@ fn export(args: &ExportArgs, context: &Context) -> Result<()> {
     output.commit()?;
     let object = json!({ "name": "export", "output": args.output, "records": whole, "digests": digests });
     let text = format!(
-        "{} holds the peer's records: {whole}; records of others, as digests: {digests}",
+        "{} has the peer's records: {whole}; records of others, as digests: {digests}",
         name(&args.output)
     );
     context.result(&object, &text)
@@ -459,7 +459,7 @@ fn words(record: &Record) -> String {
 fn signed(record: &Record, party: &dyn Fn(Side) -> String) -> String {
     match (record.both_signed, record.both_began) {
         (true, _) => "signed by both sides".to_owned(),
-        (false, true) => "signed by both sides when the run began, and not at its end".to_owned(),
+        (false, true) => "signed by both sides when the run started, but not at its end".to_owned(),
         (false, false) => format!("signed by {} only", party(record.side)),
     }
 }

@@ -17,9 +17,9 @@ Examples:
   tacit check --input customers.csv --key mail:email --show-refused 10
   tacit check --input customers.csv --key mail:email --against kunden.csv --against-key adresse:email
 
-Without --key it lists the columns: the type that each seems to have, an example with letters and digits masked, \
-and how many cells are empty. Nothing is sent: with --against both files are read here, and joined in the clear, for test data or for \
-two files of one's own.";
+Without --key it lists the columns: the type that each seems to have, an example with letters and digits \
+masked, and the number of empty cells. Nothing is sent: with --against both files are read on this \
+machine and joined in the clear, for test data or for two files of your own.";
 
 /// What a file holds: its columns, or what a run would see with a key
 #[derive(clap::Args)]
@@ -28,9 +28,10 @@ pub(crate) struct Args {
     /// Your table, as --input has it
     #[arg(value_name = "FILE", conflicts_with = "input", required_unless_present = "input")]
     files: Vec<PathBuf>,
-    /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
-    /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
-    /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
+    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for
+    /// standard input; a directory or pattern of files; or on another machine:
+    /// postgresql://HOST/DATABASE#QUERY, adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE.
+    /// Repeat it for several files as one table
     #[arg(long, value_name = "FILE", num_args = 1)]
     input: Vec<PathBuf>,
     #[command(flatten)]
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     /// Shows the normal forms of the first N rows that have a key
     #[arg(long, value_name = "N", default_value_t = 0)]
     show_keys: u16,
-    /// Another table, as the other side would have it: the keys in both are counted
+    /// Another table, as the peer's: counts the keys in both
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// The other table's columns and types (default: those of --key)
@@ -138,7 +139,7 @@ fn list(args: &Args, context: &Context) -> Result<()> {
     }
     for column in found.columns.iter().filter(|column| !column.words.is_empty()) {
         text += &format!(
-            "note: in column {}, {} may stand for nothing; --null '{}' counts that as empty\n",
+            "note: in column {}, {} may mean an empty cell; --null '{}' counts that as empty\n",
             quoted(&column.name),
             column.words.join(", "),
             column.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(",")
@@ -151,7 +152,7 @@ fn list(args: &Args, context: &Context) -> Result<()> {
         let written: String = written.map(|word| format!(" {}", shell(&word))).collect();
         let (inputs, key) = (inputs.join(" "), shell(&key) + &written);
         text += &format!(
-            "\nto check the keys:      tacit check {inputs} --key {key}\nto run with a partner:  tacit psi --connect \
+            "\nto check the keys:      tacit check {inputs} --key {key}\nto run with a peer:     tacit psi --connect \
              HOST:7700 --identity tacit.key --peer peer.pub \\\n      {inputs} --key {key} --output matches.csv"
         );
     }
@@ -206,7 +207,7 @@ fn agree(ours: &KeySpec, theirs: &KeySpec) -> Result<()> {
     ];
     if ours.columns.len() != theirs.columns.len() {
         let [here, there] = [ours, theirs].map(|spec| counted(spec.columns.len(), "column"));
-        let what = format!("your key is of {here}, the other file's of {there}");
+        let what = format!("your key has {here}, the other file's {there}");
         return Err(Error::Parameter { name: "against-key", what });
     }
     for (what, here, there) in settings {
@@ -247,7 +248,7 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         counted(keys.duplicate_rows(), "duplicate"),
         counted(keys.rows_without_key() - keys.tally().unfit(), "row"),
         keys.tally().unfit(),
-        keys::refused_text(spec, keys.tally()),
+        keys::refused_text(spec, keys.tally(), true),
     );
     if longest.bytes > 0 {
         text += &format!(

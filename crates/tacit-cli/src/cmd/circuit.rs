@@ -97,7 +97,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let format = if format == FormatArg::Old { Format::Old } else { Format::Fashion };
             let text = bristol::write(&function.circuit, format).ok_or_else(|| {
                 Error::Usage(
-                    "the old format has one or two inputs, and this function has another number; use --format fashion"
+                    "the old format has one or two inputs, and this function has a different number; use \
+                     --format fashion"
                         .into(),
                 )
             })?;

@@ -24,8 +24,9 @@ Examples:
           tacit ot --connect … --role sender --seed alice.seed --count 10000000 --kind rot \\
               --out alice.npz
 
-The dealer knows every correlation: both sides must trust it not to side with the other, and to destroy its copies. A
-seed is as secret as what it expands to, and serves once: its file is wiped then. Never put an old copy back.";
+The dealer knows every correlation: both sides must trust it not to collude with the other, and
+to destroy its copies. A seed is as secret as the correlations, and can be used once: its file
+is erased then. Never restore an old copy.";
 
 /// A dealer's step.
 #[derive(clap::Args)]
@@ -36,10 +37,10 @@ pub(super) struct DealArgs {
     /// The public matrix
     #[arg(long, value_enum, default_value = "linear")]
     code: CodeArg,
-    /// Where the sender's seed goes
+    /// The file for the sender's seed
     #[arg(long, value_name = "FILE")]
     sender: PathBuf,
-    /// Where the receiver's seed goes
+    /// The file for the receiver's seed
     #[arg(long, value_name = "FILE")]
     receiver: PathBuf,
 }
@@ -70,7 +71,7 @@ pub(super) fn deal(args: &DealArgs, context: &Context) -> Result<()> {
         "receiver": args.receiver,
     });
     let text = format!(
-        "{} goes to the sender and {} to the receiver of {}, each over a channel that keeps it secret",
+        "send {} to the sender and {} to the receiver of {}, each over a channel that keeps it secret",
         args.sender.display(),
         args.receiver.display(),
         counted(args.count, "correlated OT")
@@ -118,13 +119,13 @@ impl Seed {
     pub(super) fn open(file: &Path, role: Role, threads: usize, wanted: u64) -> Result<Self> {
         let seed = Seed::load(file, Some(role))?;
         if threads != 1 {
-            let what = "a seed is expanded by one thread; leave it out".into();
+            let what = "a seed is expanded on one thread; leave it out".into();
             return Err(Error::Parameter { name: "threads", what });
         }
         let holds = seed.params().count as u64;
         if wanted > holds {
             let what = format!(
-                "{}: holds {holds}, not {wanted}",
+                "{}: has {holds}, not {wanted}",
                 file.display(),
                 holds = counted(holds, "correlation")
             );

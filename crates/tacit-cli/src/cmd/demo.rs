@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// The seed of the generated files
     #[arg(long, value_name = "SEED", default_value_t = 2026)]
     seed: u64,
-    /// Where keys, files and the result go
+    /// The directory for keys, files and the result
     #[arg(long, value_name = "DIR", default_value = "demo-data")]
     dir: PathBuf,
 }
@@ -146,7 +146,7 @@ fn prepare(dir: &Path) -> Result<()> {
     stale.extend(service::files(dir).into_iter().filter(is_there));
     if let (Some(file), false) = (stale.first(), is_demo) {
         return Err(Error::Input(format!(
-            "{}: no demo made this file, so it is not replaced; choose another --dir",
+            "{}: this file is not from a demo, so it is not replaced; choose another --dir",
             name(file)
         )));
     }

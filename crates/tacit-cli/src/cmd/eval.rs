@@ -54,16 +54,19 @@ Examples:
   tacit eval modexp1024 --dry-run --link lan
   tacit eval --list
 
-Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas.
-Negative ones are for functions of signed numbers (--list), or any with --format signed. Outputs are hex
-unless --format says more. A program's values are literals of its language, in and out.
-A batch reads a table (CSV, Parquet or Arrow), one evaluation a row. --columns says which columns hold the inputs, in the
-function's order: one for each input, or one for each value of all inputs. Both sides' tables have the same number of rows.
---output has your rows with the outputs after them, typed where the file has types.
+Values are 0x… hex, most significant digit first, or decimal integers; several are separated by
+commas. Negative ones are for functions of signed numbers (--list), or any with --format
+signed. Outputs are hex unless --format is set. A program's values are literals of its
+language, in and out.
+A batch reads a table (CSV, Parquet or Arrow), with one evaluation per row. --columns lists the
+columns with the inputs, in the function's order: one for each input, or one for each value of
+all inputs. Both sides' tables need the same number of rows. --output has your rows with the
+outputs after them, with types if the file has types.
 
---offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left.
-tacit eval pool make prepares gates whatever their function, and --pool uses them up. Both files are sealed with the identity
-key, or with --pool-key. Never copy one back from a backup.";
+--offline does the work that needs no inputs in advance, and --online uses it up: one
+evaluation, with few bytes and rounds left. tacit eval pool make prepares gates for any
+function, and --pool uses them up. Both files are encrypted with the identity key, or with
+--pool-key. Never restore one from a backup.";
 
 /// `--role`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -79,7 +82,7 @@ pub(super) enum Role {
 pub(super) enum FormatArg {
     /// 0x… and all digits, the most significant first
     Hex,
-    /// Decimal integers, negative where the function's numbers are signed
+    /// Decimal integers, negative if the function's numbers are signed
     Decimal,
     /// Decimal integers in two's complement, your inputs too, whatever the function's own type is
     Signed,
@@ -116,7 +119,7 @@ impl AggregateArg {
 /// What `tacit eval` does besides evaluations.
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Gates made ahead, whatever their function, kept in an encrypted file that serves once
+    /// Gates made in advance, for any function, stored in an encrypted file for one use
     #[command(subcommand, after_help = pool::AFTER)]
     Pool(pool::PoolCommand),
 }
@@ -141,11 +144,11 @@ pub(crate) struct Args {
     role: Option<Role>,
     #[command(flatten)]
     given: batch::InputArgs,
-    /// Writes the table's rows with the outputs after them to this file, in the format that its name says
+    /// Writes the table's rows with the outputs after them to this file, in the format of its name
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
-    /// Of all rows only the sum of the results is shown, or how many of them are true or not zero;
-    /// must match on both sides
+    /// Shows only the sum of all rows' results, or how many of them are true or not zero; must match on both
+    /// sides
     #[arg(long, value_enum, requires = "batch", conflicts_with_all = ["output", "dry_run"])]
     aggregate: Option<AggregateArg>,
     /// How outputs are written
@@ -154,34 +157,34 @@ pub(crate) struct Args {
     /// Who learns the outputs; must match on both sides
     #[arg(long, value_enum, default_value = "both")]
     output_to: OutputArg,
-    /// Against which peer to protect; must match on both sides
+    /// What kind of peer to protect against; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The protocol: wmk17 or authenticated against a cheating peer; yao, or batch for many rows side by side,
-    /// between sides that follow it. auto measures the link where several serve. Must match on both sides
+    /// The protocol: wmk17 or authenticated against a cheating peer; yao, or batch for many rows in parallel,
+    /// between sides that follow it; auto picks, and measures the link if needed. Must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", value_parser = protocols())]
     protocol: String,
-    /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link.
-    /// Must match on both sides
+    /// The numbers of copies that cut-and-choose garbles and evaluates; auto measures the link. Must match on
+    /// both sides
     #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"], conflicts_with = "online")]
     copies: String,
     /// The OT extension; must match on both sides
     #[arg(long, value_name = "P", default_value = "auto", conflicts_with = "online")]
     ot: String,
-    /// Does ahead what needs no inputs, and keeps it in this new file
+    /// Does the work that needs no inputs in advance, and stores it in this new file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["online", "input", "batch", "dry_run"])]
     offline: Option<PathBuf>,
-    /// Finishes what --offline began, and uses the file up
+    /// Finishes an evaluation started with --offline, and uses up its file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
     online: Option<PathBuf>,
-    /// Uses up this pool of `tacit eval pool make`: little is left to send
+    /// Uses up this pool of `tacit eval pool make`, which leaves little to send
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "online", "copies", "ot", "dry_run"])]
     pool: Option<PathBuf>,
-    /// With --offline, --online and --pool: seals the file with the bytes of this one, 32 at least, instead
-    /// of the identity key
+    /// With --offline, --online and --pool: the file is encrypted with the bytes of this one, at least 32,
+    /// instead of the identity key
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pool_key: Option<PathBuf>,
-    /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too
+    /// Only estimates the cost: over --link, or over the link to a peer that does a dry run too
     #[arg(long)]
     dry_run: bool,
     /// With --dry-run: how many evaluations to estimate
@@ -219,7 +222,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     };
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() && args.pool.is_none() {
         return Err(Error::Usage(
-            "--pool-key seals a file: add --offline FILE, --online FILE or --pool FILE".into(),
+            "--pool-key encrypts a file: add --offline FILE, --online FILE or --pool FILE".into(),
         ));
     }
     args.given.check()?;
@@ -238,15 +241,17 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     if protocol.is_some_and(|entry| entry.name != WMK17.name)
         && (args.offline.is_some() || args.online.is_some())
     {
-        let what = format!("an evaluation in two halves is a mode of {}; leave the other out", WMK17.name);
+        let what = format!("an evaluation in two halves works only with {}; leave the other out", WMK17.name);
         return Err(Error::Parameter { name: "protocol", what });
     }
     if args.pool.is_some()
         && (args.security == Security::SemiHonest
             || protocol.is_some_and(|entry| entry.name != AUTHENTICATED.name))
     {
-        let what =
-            format!("a pool is {}'s, against a malicious peer; leave the other out", AUTHENTICATED.name);
+        let what = format!(
+            "a pool works only with {}, against a malicious peer; leave the other out",
+            AUTHENTICATED.name
+        );
         return Err(Error::Parameter { name: "pool", what });
     }
     if args.dry_run {
@@ -261,7 +266,8 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     }
     if args.output.is_some() && !job.tells(role) {
         return Err(Error::Usage(
-            "--output has nothing to hold: --output-to gives the outputs to the peer alone; leave one of the two out".into(),
+            "--output is empty: with --output-to only the peer gets the outputs; leave one of the two out"
+                .into(),
         ));
     }
     let fields = args.format.fields(function.fields(role));
@@ -288,7 +294,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     refuse_memory(function, job.memory(rows.len(), args.peer.threads()))?;
     if args.peer.threads() > rows.len().max(1) {
         return Err(Error::Usage(format!(
-            "--threads {}: each thread takes rows of its own, and there are {}; give fewer threads",
+            "--threads {}: each thread needs a row, and there are {}; use fewer threads",
             args.peer.threads(),
             rows.len()
         )));
@@ -423,7 +429,7 @@ fn report(
         } else {
             String::new()
         };
-        context.note(&format!("note: {flag}{of}: the result there is not the true one"));
+        context.warn(&format!("note: {flag}{of}: the result there is wrong"));
     }
     // Of a batch a list, else the one row.
     let shown = |format| match (written(format), args.given.batch) {
@@ -472,7 +478,7 @@ fn report(
 pub(super) fn single(inputs: Inputs<'_>, given: &[String]) -> Result<Vec<BitVec>> {
     let text = Zeroizing::new(match given {
         [] => String::new(),
-        [_, _, ..] => return Err(Error::Usage("several --input are one table, which --batch reads".into())),
+        [_, _, ..] => return Err(Error::Usage("several --input are one table, which needs --batch".into())),
         [value] => match value.strip_prefix('@') {
             None => value.to_owned(),
             Some(path) => {

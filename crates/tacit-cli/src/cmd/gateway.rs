@@ -16,24 +16,24 @@ Examples:
   tacit gateway --connect us.example:7700 --identity them.key --peer us.pub \\
       --cluster 127.0.0.1:7701 --state /var/lib/tacit/gateway
 
-One gateway a party stands between the two networks. Spark's driver and tasks find their own party's at
---cluster; nothing of the other party's reaches them but through it. The state folder holds the jobs, sealed
-with the identity, and the file `token`, which lets the driver open jobs. docs/spark.md has the whole.
-A gateway that is started again goes on with its jobs.";
+Each party has one gateway. Spark's driver and tasks reach their own party's at --cluster; the
+other party reaches them only through it. The state directory has the jobs, encrypted with the
+identity key, and the file `token`, which lets the driver open jobs. A restarted gateway
+continues its jobs. See docs/spark.md.";
 
-/// Joins the tasks of two parties' clusters, one gateway a party
+/// Connects the tasks of two parties' clusters, with one gateway per party
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     #[command(flatten)]
     peer: PeerArgs,
-    /// Where this party's own driver and tasks find the gateway: TLS, for who has the token
+    /// The address of the gateway for your own driver and tasks; TLS, with the token
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7701")]
     cluster: String,
-    /// The folder in which jobs are kept, and the token for the driver
+    /// The directory of the jobs and of the token for the driver
     #[arg(long, value_name = "DIR")]
     state: PathBuf,
-    /// Buckets that run at once at most
+    /// The most buckets that run at a time
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4096))]
     at_once: u16,
 }
@@ -41,7 +41,8 @@ pub(crate) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let session = args.peer.session(Security::Malicious, context)?;
     let Some(identity) = args.peer.identity() else {
-        let what = "a gateway speaks TLS, and seals what it keeps with the key of `tacit keygen`: give it, and the peer's";
+        let what = "a gateway needs TLS, and encrypts its state with the key of `tacit keygen`: give it, and \
+                    the peer's";
         return Err(Error::Parameter { name: "identity", what: what.into() });
     };
     fault::outlive_panics();

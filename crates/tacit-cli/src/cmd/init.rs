@@ -21,8 +21,9 @@ Examples:
   tacit init
   tacit init --policy --out policy.toml
 
-An empty answer takes what is in brackets. Nothing is sent; the table is read to list its columns. The file has a
-comment on each line that you may want to change: docs/configuration.md and docs/serve.md have the rest.";
+An empty answer accepts the value in brackets. Nothing is sent; the table is read to list its
+columns. Each line of the file that you may want to change has a comment: docs/configuration.md
+and docs/serve.md describe all settings.";
 
 /// Keys on a side up to which a number holds against a peer that cheats.
 const CHECKED_KEYS: u64 = 16_384;
@@ -63,10 +64,12 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let (how, address) = &answers.reach;
         text += &match how.as_str() {
             "connect" => format!(
-                "\nfirst exchange keys: your partner runs `tacit invite` and tells you a code; then `tacit join CODE {keys}`"
+                "\nfirst exchange keys: your peer runs `tacit invite` and tells you a code; then `tacit join \
+                 CODE {keys}`"
             ),
             how => format!(
-                "\nfirst exchange keys: `tacit invite --{how} {} {keys}`, and `tacit join CODE` at your partner's",
+                "\nfirst exchange keys: `tacit invite --{how} {} {keys}`, and `tacit join CODE` on the \
+                 peer's side",
                 shell(address)
             ),
         };
@@ -104,7 +107,7 @@ impl<R: BufRead> Questions<R> {
             Ok(path.to_owned())
         })?;
         if let Some(encoding) = encoding {
-            say(&format!("    the table is {} text, which the file will say", encoding.name()));
+            say(&format!("    the table is {} text, which the file will set", encoding.name()));
         }
         let table = table.unwrap_or(Columns { rows: 0, columns: Vec::new() });
         let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
@@ -113,21 +116,21 @@ impl<R: BufRead> Questions<R> {
         let question = format!("The column, or columns with commas, to match by ({})", listed.join(", "));
         let key = self.ask(&question, &default, |key| is_key(key, &names))?;
         let learns = if policy {
-            let question = "What a run reveals to your partner: its matching rows, or their count";
+            let question = "What a run reveals to your peer: its matching rows, or their count";
             self.ask(question, "rows", |answer| one_of(answer, &["rows", "count"]))?
         } else {
-            let question = "Who learns which keys match: me, peer or both (your partner answers accordingly)";
+            let question = "Who learns which keys match: me, peer or both (your peer answers accordingly)";
             self.ask(question, "me", |answer| one_of(answer, &["me", "peer", "both"]))?
         };
         let (question, default) = match policy {
-            true => ("Where partners reach you: listen ADDRESS, or via RELAY", "listen 0.0.0.0:7700"),
+            true => ("Where peers reach you: listen ADDRESS, or via RELAY", "listen 0.0.0.0:7700"),
             false => ("How you meet: listen ADDRESS, connect HOST:PORT, or via RELAY", "listen 0.0.0.0:7700"),
         };
         let reach = self.ask(question, default, |answer| reached(answer, policy))?;
         let identity = self.ask("The file of your private key", "tacit.key", |file| {
             is_key_file(file, |path| Identity::load(path).map(drop))
         })?;
-        let peer = self.ask("The file of your partner's public key", "peer.pub", |file| {
+        let peer = self.ask("The file of your peer's public key", "peer.pub", |file| {
             is_key_file(file, |path| PublicKeys::load(path).map(drop))
         })?;
         Ok(Answers { input, encoding, rows: table.rows, key, learns, reach, identity, peer })
@@ -251,7 +254,7 @@ impl Answers {
     fn config(&self) -> String {
         let (how, address) = &self.reach;
         let output = match self.learns.as_str() {
-            "peer" => "# output = \"matches.csv\"           # only your partner gets a result".to_owned(),
+            "peer" => "# output = \"matches.csv\"           # only your peer gets a result".to_owned(),
             _ => {
                 "output = \"matches.csv\"             # your matching rows, with all their columns".to_owned()
             }
@@ -263,7 +266,7 @@ impl Answers {
              input = {}\n\
              {}\
              key = {}          # COL or COL:TYPE; types must match on both sides: `tacit check --help` lists them\n\
-             result = {}                     # me, peer or both; with `me` here, `peer` at your partner's\n\
+             result = {}                     # me, peer or both; with `me` here, `peer` on your peer's side\n\
              {output}\n\
              reveal = \"rows\"                   # or count, or sum:COL and others: the same on both sides\n\
              \n\
@@ -272,7 +275,7 @@ impl Answers {
              peer = {}\n\
              \n\
              # security = \"semi-honest\"        # faster for some jobs, without protection against a peer that cheats\n\
-             # max-peer-rows = 1000000         # the most distinct keys that your partner may have\n",
+             # max-peer-rows = 1000000         # the most distinct keys that your peer may have\n",
             quoted(&self.input),
             self.encoding(),
             self.keys(),
@@ -344,7 +347,7 @@ impl Answers {
              key = {keys}\n\
              {allowed}\n\
              \n\
-             [jobs.match]                       # your partner runs `tacit request match`\n\
+             [jobs.match]                       # your peer runs `tacit request match`\n\
              source = \"table\"\n\
              allow = [\"partner\"]\n\
              {job}\n\

@@ -18,11 +18,11 @@ Examples:
   tacit invite --via relay.example:7710
   tacit invite --listen 0.0.0.0:7700 --out bob.pub
 
-It prints a code such as 7-walnut-harbour. Your partner types `tacit join CODE` with the same --via, or with \
+It prints a code such as 7-walnut-harbour. Your peer types `tacit join CODE` with the same --via, or with \
 --connect and your address. Afterwards each of you has the other's public key in a file.
 
-Keep the code secret until it has been used: pass it on by telephone, or in a chat that you both trust. It works \
-once and expires after ten minutes (--minutes). Somebody who guesses has one try, with a chance of 1 in 65,536, and \
+Keep the code secret until it has been used: pass it on by phone, or in a chat that you both trust. It works \
+once and expires after ten minutes (--minutes). An attacker who guesses has one try, with a chance of 1 in 65,536, and \
 that try uses up the code.";
 
 const AFTER_JOIN: &str = "\
@@ -30,7 +30,7 @@ Examples:
   tacit join 7-walnut-harbour --via relay.example:7710
   tacit join 7700-walnut-harbour --connect alice.example:7700 --out alice.pub
 
-`tacit invite` on your partner's machine prints the CODE.";
+`tacit invite` on your peer's machine prints the CODE.";
 
 /// What both sides give.
 #[derive(clap::Args)]
@@ -38,17 +38,17 @@ struct Common {
     /// Your private key; created if the file does not exist
     #[arg(long, value_name = "FILE", default_value = "tacit.key")]
     identity: PathBuf,
-    /// The file that the partner's public key is written to
+    /// The file for the peer's public key
     #[arg(long, value_name = "PUBFILE", default_value = "peer.pub")]
     out: PathBuf,
-    /// A name for you, which the partner's file shows beside your key; nobody checks it
+    /// A name for you, which the peer's file shows with your key, unverified
     #[arg(long, value_name = "TEXT", default_value = "", value_parser = super::keygen::comment)]
     comment: String,
     /// The HTTP proxy that leads to the relay: HOST:PORT, or http://USER:PASSWORD@HOST:PORT (default: that of
     /// HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR", requires = "via")]
     proxy: Option<String>,
-    /// How many minutes to wait for the partner; an invitation's code then expires
+    /// How many minutes to wait for the peer; an invitation's code then expires
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
     /// The relay, HOST:PORT, at which both sides meet
@@ -56,26 +56,26 @@ struct Common {
     via: Option<String>,
 }
 
-/// Exchanges public keys with a partner: prints a code, which you tell the partner
+/// Exchanges public keys with a peer: prints a code for you to tell the peer
 #[derive(clap::Args)]
 #[command(after_help = AFTER_INVITE)]
 pub(crate) struct InviteArgs {
     #[command(flatten)]
     common: Common,
-    /// Waits for the partner at this address instead of meeting at a relay
+    /// Waits for the peer at this address instead of meeting at a relay
     #[arg(long, value_name = "ADDR", conflicts_with = "via")]
     listen: Option<String>,
 }
 
-/// Exchanges public keys with the partner who gave you the code
+/// Exchanges public keys with the peer who gave you the code
 #[derive(clap::Args)]
 #[command(after_help = AFTER_JOIN)]
 pub(crate) struct JoinArgs {
-    /// The code that your partner gave you, such as 7-walnut-harbour
+    /// The code that your peer gave you, such as 7-walnut-harbour
     code: String,
     #[command(flatten)]
     common: Common,
-    /// The address at which the partner listens, instead of meeting at a relay
+    /// The address at which the peer listens, instead of meeting at a relay
     #[arg(long, value_name = "ADDR", conflicts_with = "via")]
     connect: Option<String>,
 }
@@ -96,7 +96,7 @@ pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
     let introduced = invite::invite(&place, &identity, &args.common.comment, &patience, |code| {
         let text = code.text();
         let words = format!(
-            "code {code}\ngive it to your partner, who has {minutes} to run:\n  tacit join {code} {how}",
+            "code {code}\ntell it to your peer, who has {minutes} to run:\n  tacit join {code} {how}",
             code = text.as_str()
         );
         shown = context.result(&json!({ "name": "invitation", "code": text.as_str() }), &words);
@@ -137,7 +137,7 @@ impl Common {
         if [&public, &self.identity].into_iter().any(|own| *own == self.out || place(own) == place(&self.out))
         {
             let what =
-                format!("{} is for your own key; choose another name for your partner's", name(&self.out));
+                format!("{} is for your own key; choose another name for your peer's", name(&self.out));
             return Err(Error::Parameter { name: "out", what });
         }
         if !self.identity.exists() {
@@ -150,7 +150,7 @@ impl Common {
         // A code is spent before the key of the partner is there to be written.
         PublicKey::can_be_saved(&self.out)?;
         let wait = Some(Duration::from_secs(60 * self.minutes));
-        let observer = waiting::observer(context.progress, "your partner");
+        let observer = waiting::observer(context.progress, "your peer");
         let named = self.proxy.as_deref().map(Proxy::new);
         let proxy = named.or_else(|| self.via.as_deref().and_then(Proxy::from_environment));
         let patience = Patience { wait, proxy, observer, ..Patience::default() };
@@ -162,7 +162,7 @@ impl Common {
             return Ok(());
         }
         let what = format!(
-            "{} exists already and is not overwritten: a public key never is; choose another name",
+            "{} exists already and is not overwritten, because it is a public key; choose another name",
             name(&self.out)
         );
         Err(Error::Parameter { name: "out", what })
@@ -178,15 +178,15 @@ impl Common {
         });
         let called = match introduced.comment.as_str() {
             "" => String::new(),
-            comment => format!(" (it calls itself \"{comment}\", which nobody has checked)"),
+            comment => format!(" (it calls itself \"{comment}\", unverified)"),
         };
         let way = match &self.via {
             Some(relay) => format!(" --via {relay}"),
             None => String::new(),
         };
         let text = format!(
-            "{} holds your partner's public key{called}\npartner's fingerprint {theirs}\n\
-             your fingerprint      {own}\n\
+            "{} has your peer's public key{called}\npeer's fingerprint {theirs}\n\
+             your fingerprint   {own}\n\
              on this machine, run your jobs with --identity {} --peer {}{way}",
             name(&self.out),
             name(&self.identity),

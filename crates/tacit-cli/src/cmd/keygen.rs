@@ -14,8 +14,9 @@ Examples:
   tacit keygen --out alice-2027.key --successor-of alice.key
       makes a new key that alice.pub names from now on: give that file to the peer
 
-Tell the peer the fingerprint over another way than the file, for instance by telephone.
-A successor needs no telephone: the old key signs it. Peers accept the old key for --overlap more days.";
+Tell the peer the fingerprint by another channel than the file, for instance by phone.
+A successor needs no phone call: the old key signs it. Peers accept the old key for --overlap
+more days.";
 
 /// Makes a key pair that names one party.
 #[derive(clap::Args)]
@@ -24,13 +25,13 @@ pub(crate) struct Args {
     /// The file for the private key; the public one goes next to it, ending in .pub
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// A word for people in the public file, such as a name or an e-mail address
+    /// A comment for the public key file, such as a name or an e-mail address
     #[arg(long, value_name = "TEXT", default_value = "", value_parser = comment)]
     comment: String,
-    /// Makes the key that takes this one's place: the old public key names it, by its signature
+    /// Makes the successor of this key: the old public key file names it, with a signature
     #[arg(long, value_name = "FILE")]
     successor_of: Option<PathBuf>,
-    /// Days for which the old key is accepted as well as its successor, 90 at most
+    /// Days for which the old key is accepted as well as its successor, at most 90
     #[arg(long, value_name = "DAYS", default_value_t = 30, requires = "successor_of", value_parser = clap::value_parser!(u64).range(0..=90))]
     overlap: u64,
 }
@@ -42,7 +43,7 @@ const LONGEST_COMMENT: usize = 100;
 pub(super) fn comment(text: &str) -> std::result::Result<String, String> {
     let length = text.chars().count();
     if length > LONGEST_COMMENT {
-        return Err(format!("{length} characters; a comment has {LONGEST_COMMENT} at most"));
+        return Err(format!("{length} characters; a comment has at most {LONGEST_COMMENT}"));
     }
     if text.chars().any(char::is_control) {
         return Err("a comment is one line, without control characters".to_owned());
@@ -75,13 +76,13 @@ fn succeed(args: &Args, old: &Path, context: &Context) -> Result<()> {
     });
     let before = PublicKeys::load(&named_in)?.all().len() > 2;
     let text = format!(
-        "{} is the private key: keep it\n{} and {} (the same) name the new key: give one to the peer, in the old \
-         file's place\n{}the old key is accepted for {}; then take it away\nfingerprint {}",
+        "{} is the private key: keep it\n{} and {} (the same) name the new key: send one to the peer, to \
+         replace the old file\n{}the old key is accepted for {}; delete it after that\nfingerprint {}",
         name(&args.out),
         name(&public),
         name(&named_in),
         if before {
-            "public files of keys before these two do not name it: pass them on no more\n"
+            "public key files of earlier keys do not name it: do not pass them on any more\n"
         } else {
             ""
         },

@@ -15,11 +15,11 @@ Examples:
   tacit man | man -l -
   tacit man ~/.local/share/man/man1";
 
-/// Prints the manual's first page, or writes every page to a folder.
+/// Prints the manual's first page, or writes every page to a directory.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// An existing folder to write the pages to, one a subcommand: tacit.1, tacit-psi.1, …
+    /// An existing directory for the pages, one per subcommand: tacit.1, tacit-psi.1, …
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -34,7 +34,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         return out.write_all(&page).and_then(|()| out.flush()).map_err(fault);
     };
     if !folder.is_dir() {
-        return Err(Error::Input(format!("{}: no such folder; make it first", name(&folder))));
+        return Err(Error::Input(format!("{}: no such directory; create it first", name(&folder))));
     }
     let mut pages = Vec::new();
     collect("tacit", command, &folder, &mut pages)?;

@@ -43,25 +43,25 @@ pub(crate) enum Command {
     Fingerprint(fingerprint::Args),
     /// Asks six questions and writes a configuration, or a service's policy, with comments
     Init(init::Args),
-    /// Exchanges public keys with a partner: prints a code, which you tell the partner
+    /// Exchanges public keys with a peer: prints a code for you to tell the peer
     Invite(invite::InviteArgs),
-    /// Exchanges public keys with the partner who gave you the code
+    /// Exchanges public keys with the peer who gave you the code
     Join(invite::JoinArgs),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
     /// Runs a service that answers requests for intersections by the rules of a policy file
     Serve(serve::Args),
-    /// Joins the tasks of two parties' clusters, one gateway a party
+    /// Connects the tasks of two parties' clusters, with one gateway per party
     Gateway(Box<gateway::Args>),
     /// Runs a relay where two sides meet that cannot reach each other
     Relay(relay::Args),
-    /// Asks a service for an intersection: shows its terms, and runs if they are taken
+    /// Asks a service for an intersection: shows its terms, and runs if you accept them
     Request(Box<request::Args>),
     /// Verifies and shows the signed records of requests
     Audit(audit::Args),
-    /// What a file holds: its columns, or with --key what a run would see
+    /// Describes a file: its columns, or with --key what a run would see
     Check(check::Args),
-    /// A file of tags of a large set: published once, queried by those who have small ones
+    /// Publishes a tag file of a large set once, for queries by clients with small sets
     Tags(tags::Args),
     /// Makes n oblivious transfers with the peer
     Ot(Box<ot::Args>),
@@ -73,19 +73,19 @@ pub(crate) enum Command {
     Nisc(nisc::Args),
     /// Evaluates a circuit, or a function by name, on both parties' inputs
     Eval(eval::Args),
-    /// What a function is made of: numbers, a Bristol file, a picture
+    /// Describes a function's circuit: numbers, a Bristol file, a picture
     Circuit(circuit::Args),
     /// Intersects two generated files in two processes and checks the result
     Demo(demo::Args),
     /// Measures a protocol between two processes on this machine
     Bench(tacit_bench::Args),
-    /// What a run would cost before anybody is asked
+    /// Estimates what a run would cost, without contacting the peer
     Plan(plan::Args),
     /// Shows CPU features and chosen kernels; with a peer, the link's delay and bandwidth
     Doctor(doctor::Args),
     /// Prints a script that completes the command's words in a shell
     Completions(completions::Args),
-    /// Prints the manual's first page, or writes every page to a folder
+    /// Prints the manual's first page, or writes every page to a directory
     Man(man::Args),
 }
 

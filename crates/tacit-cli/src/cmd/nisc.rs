@@ -41,18 +41,19 @@ Examples, Bob receives and Alice sends:
   bob    tacit nisc open --key ot.key --choices choices.txt --answer answer \\
              --question question --reply reply --out messages.txt --peer alice.pub
 
-keygen writes ot.key, which Bob keeps, and ot.pub, which he gives to the senders. Choices are the
-digits 0 and 1. A line of messages holds two of 32 hex digits, or two bits; a line of the result
-holds one. Messages of any length are in the columns m0 and m1 of a table, arrays m0 and m1 (.npz),
-or bytes (.bin), as in tacit ot: the receiver learns the length of the longest.
-A key serves for expand or for chosen messages, of which a receiver's takes one question and a
-sender's one reply: the key's file remembers which. Never put an old copy back.
+keygen writes ot.key, which Bob keeps, and ot.pub, which he sends to the senders. Choices are
+the digits 0 and 1. A line of messages has two of 32 hex digits, or two bits; a line of the
+result has one. Messages of any length are in the columns m0 and m1 of a table, arrays m0 and
+m1 (.npz), or bytes (.bin), as in tacit ot: the receiver learns the length of the longest.
+A key works either for expand or for chosen messages: a receiver's key for one question, a
+sender's for one reply. The key file records the use. Never restore an old copy.
 
-An answer that fails its check tells its sender bits of the receiver's key, so the key's file is
-wiped then, and all its senders need a new one. Anybody can bring that about, and anybody can
-pass a public key off as Bob's, unless messages are signed: with --identity a message carries its
-author's signature, and with --peer no other's is taken. An answer is bound to its signer and to
-the signer of the public key, so that nobody else can pass it off as its own.";
+An answer that fails its check reveals bits of the receiver's key to its sender, so the key is
+then invalidated, and all senders need a new one. Anyone can cause that, and anyone can present
+a public key as Bob's, unless messages are signed: with --identity a message carries its
+author's signature, and with --peer only that author's messages are accepted. An answer is
+bound to its signer and to the signer of the public key, so that nobody else can present it as
+their own.";
 
 /// By whom the message that is written is signed.
 #[derive(clap::Args)]
@@ -65,7 +66,7 @@ struct Author {
 /// Whose messages are taken.
 #[derive(clap::Args)]
 struct Trusted {
-    /// Takes the other side's messages only if this public key, or a successor in its file, has signed them
+    /// Accepts the peer's messages only if this public key, or a successor in its file, has signed them
     #[arg(long, value_name = "PUBFILE")]
     peer: Option<PathBuf>,
 }
@@ -107,7 +108,7 @@ fn signed_by(path: &Path, kind: Kind, whose: Whose<'_>, most: u64) -> Result<Sig
     is_kind(path, &bytes, kind)?;
     if !is_whole {
         return Err(Error::Peer(format!(
-            "{}: larger than such a message can be; have it sent again",
+            "{}: larger than such a message can be; ask for it again",
             name(path)
         )));
     }
@@ -129,7 +130,7 @@ fn is_kind(path: &Path, bytes: &[u8], wanted: Kind) -> Result<()> {
     let found = match Kind::of(message) {
         Some(kind) if kind == wanted || (kind, wanted) == (Kind::LongReply, Kind::Reply) => return Ok(()),
         Some(kind) => format!("this is {kind}"),
-        None => "this is no file of tacit nisc".to_owned(),
+        None => "this is not a file of tacit nisc".to_owned(),
     };
     // One bit on the way makes a message look like a key, by its first bytes alone.
     let is_key = |bytes: &[u8]| {
@@ -140,7 +141,7 @@ fn is_kind(path: &Path, bytes: &[u8], wanted: Kind) -> Result<()> {
     };
     let is_own = matches!(wanted, Kind::ReceiverKey | Kind::SenderKey | Kind::FunctionKey);
     let shown = is_key(message);
-    let warning = if shown && !is_own { ", and pass the secret key on to nobody" } else { "" };
+    let warning = if shown && !is_own { ", and never pass on the secret key" } else { "" };
     let fault = format!("{}: {found}; give {wanted}{warning}", name(path));
     Err(if shown || is_own { Error::Input(fault) } else { Error::Peer(fault) })
 }
@@ -156,7 +157,8 @@ fn what(fault: &tacit_ot::Error) -> String {
 /// The message in `path`, of which `of` says who must have signed it too, if anybody has.
 fn signed_alike(path: &Path, read: Signed, of: &Signed) -> Result<Zeroizing<Vec<u8>>> {
     if read.author != of.author {
-        let fault = "another key has signed it than the answer, or none; ask the sender for both again";
+        let fault = "its signature is missing or by a different key than the answer's; ask the sender for \
+                     both again";
         return Err(Error::Peer(format!("{}: {fault}", name(path))));
     }
     Ok(read.message)
@@ -177,13 +179,13 @@ enum Step {
     Eval(eval::Args),
     /// The receiver's key pair
     Keygen {
-        /// How many OTs every sender shall make, at most 2^24
+        /// The number of OTs with every sender, at most 2^24
         #[arg(long, value_name = "N")]
         count: usize,
         /// The public matrix
         #[arg(long, value_enum, default_value = "linear")]
         code: CodeArg,
-        /// Against which senders to protect
+        /// Which kind of senders to protect against
         #[arg(long, value_enum, default_value = "malicious")]
         security: Security,
         /// The file for the secret key; the public one goes next to it, ending in .pub
@@ -200,7 +202,7 @@ enum Step {
         /// The file for your secret key for this receiver
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
-        /// Where the answer goes
+        /// The file for the answer
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
@@ -213,13 +215,13 @@ enum Step {
         /// Your secret key
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
-        /// The receiver gives the sender's answer
+        /// For the receiver: the sender's answer
         #[arg(long, value_name = "FILE")]
         answer: Option<PathBuf>,
-        /// The sender gives the receiver's public key
+        /// For the sender: the receiver's public key
         #[arg(long, value_name = "FILE", conflicts_with = "answer")]
         public: Option<PathBuf>,
-        /// Where the share goes
+        /// The file for the share
         #[arg(long, value_name = "SHARE.npz")]
         out: PathBuf,
         #[command(flatten)]
@@ -233,7 +235,7 @@ enum Step {
         /// The choices, as digits 0 and 1
         #[arg(long, value_name = "FILE")]
         choices: PathBuf,
-        /// Where the question goes
+        /// The file for the question
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
@@ -254,7 +256,7 @@ enum Step {
         /// the columns or arrays m0 and m1 (.csv, .parquet, .npz), or bytes pair by pair (.bin)
         #[arg(long, value_name = "FILE")]
         messages: PathBuf,
-        /// Where the reply goes
+        /// The file for the reply
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
@@ -273,13 +275,13 @@ enum Step {
         /// The sender's answer
         #[arg(long, value_name = "FILE")]
         answer: PathBuf,
-        /// Our question
+        /// Your question
         #[arg(long, value_name = "FILE")]
         question: PathBuf,
         /// The sender's reply
         #[arg(long, value_name = "FILE")]
         reply: PathBuf,
-        /// Where the messages go, a line for each OT; .csv, .parquet and .npz hold choices and messages
+        /// The file for the messages, a line for each OT; .csv, .parquet and .npz have choices and messages
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
@@ -311,7 +313,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let asked = message(&known, &question, Kind::Question)?;
             // A stranger's question would spend the key. The peer's own keys may follow each other.
             if known.is_anybody() && public.author.is_some() && asked.author != public.author {
-                let fault = "another key has signed it than the receiver's public key, or none; ask the receiver for both";
+                let fault = "its signature is missing or by a different key than that of the receiver's \
+                             public key; ask the receiver for both";
                 return Err(Error::Peer(format!("{}: {fault}", name(&question))));
             }
             self::reply(paths, [&public.message, &asked.message], &messages, &out, &author)?
@@ -362,7 +365,7 @@ fn answer(public: &Signed, [path, key, out]: [&Path; 3], author: &Signer) -> Res
     let (secret, answer) =
         nisc::answer(&public.message, &parties, &mut Prg::from_os()).map_err(|e| of_answered(path, e))?;
     write_all(&[(key, &secret.to_bytes())], &[(out, &author.sign(&answer)?)])?;
-    let text = format!("{} goes to the receiver; keep {} secret", destination(out), name(key));
+    let text = format!("send {} to the receiver; keep {} secret", destination(out), name(key));
     Ok(told("answer", secret.params().count, out, text))
 }
 
@@ -416,7 +419,7 @@ fn ask(key: &Path, choices: &Path, out: &Path, author: &Signer) -> Result<Told> 
     let choices = read_choices(choices, secret.key().params().count)?;
     let question = secret.ask(&choices).map_err(|e| of_file(key, key, e))?;
     write_once(out, question, author, key)?;
-    Ok(told("ask", choices.len(), out, format!("the question in {} goes to the senders", destination(out))))
+    Ok(told("ask", choices.len(), out, format!("send the question in {} to the senders", destination(out))))
 }
 
 fn reply(
@@ -438,7 +441,7 @@ fn reply(
         Given::Letters(letters) => letters.with(|chosen| secret.reply_long(public, b"", question, chosen)),
     };
     write_once(out, reply.map_err(|e| of_file(key, question_path, e))?, author, key)?;
-    Ok(told("reply", count, out, format!("the reply in {} goes to the receiver", destination(out))))
+    Ok(told("reply", count, out, format!("send the reply in {} to the receiver", destination(out))))
 }
 
 fn open(
@@ -452,7 +455,7 @@ fn open(
     let secret = receiver(key)?;
     let choices = read_choices(path, secret.key().params().count)?;
     if secret.key().asked(question).map_err(|e| of_file(key, question_path, e))? != choices {
-        return Err(named(path, &"the question asks for other choices; give the file that it was made of"));
+        return Err(named(path, &"the question has other choices; give the file that it was made from"));
     }
     let asked = secret
         .receive(&answer.message, answer.author, question)
@@ -487,11 +490,11 @@ fn of_answer(key: &Path, path: &Path, answer: &Signed, fault: tacit_ot::Error) -
     // What was signed came as it was written.
     let who = match answer.author {
         Some(_) => "its sender cheated or runs a broken build",
-        None => "it was changed on the way, or its sender cheated or runs a broken build",
+        None => "it was changed in transit, or its sender cheated or runs a broken build",
     };
     Error::Peer(format!(
-        "{}: fails its check ({who}); {} is wiped, as that tells the sender bits of it: make a new key with tacit \
-         nisc keygen, and ask its senders anew",
+        "{}: fails its check ({who}); {} is invalidated, because this reveals bits of it to the sender: make \
+         a new key with tacit nisc keygen, and ask its senders again",
         name(path),
         name(key)
     ))
@@ -567,7 +570,7 @@ fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
         return Err(named(
             path,
             &format!(
-                "holds {}; the key is for {count}",
+                "has {}; the key is for {count}",
                 counted(bools.len(), "choice"),
                 count = counted(count, "OT")
             ),

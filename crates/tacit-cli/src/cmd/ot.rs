@@ -30,8 +30,8 @@ Examples:
       --role receiver --count 1000000 --out receiver.npz
   tacit ot --role sender --count 1000000 --link wan --dry-run
 
-Of each pair of messages.csv (columns m0 and m1) the receiver gets the one that choices.csv (a column
-choice of 0 and 1) says:
+From each pair in messages.csv (columns m0 and m1) the receiver gets the one set in choices.csv (a
+column choice of 0 and 1):
   tacit ot --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
       --role sender --kind ot --messages messages.csv
   tacit ot --connect 127.0.0.1:7700 --identity bob.key --peer alice.pub \\
@@ -45,7 +45,7 @@ Three lines of Python check a correlated OT:
 /// What `tacit ot` does besides transfers.
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Correlations made ahead, kept in an encrypted file
+    /// Correlations made in advance, stored in an encrypted file
     #[command(subcommand, after_help = pool::AFTER)]
     Pool(pool::PoolCommand),
     /// A trusted dealer's step: a short seed for each side, which expands to correlated OTs
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     /// What is made; must match on both sides
     #[arg(long, value_enum, default_value = "cot")]
     kind: KindArg,
-    /// Against which peer to protect; must match on both sides
+    /// What kind of peer to protect against; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only);
@@ -98,21 +98,21 @@ pub(crate) struct Args {
     /// or bits (.bin). Without it they are drawn at random
     #[arg(long, value_name = "FILE", conflicts_with = "messages")]
     choices: Option<PathBuf>,
-    /// With --choices, the longest message that the receiver takes
+    /// The longest message that a receiver with --choices accepts
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     max_message: u64,
     /// Random 1-out-of-P transfers instead: P messages each, 2, 4, 16 or 256, of which one is received; must match
     /// on both sides
     #[arg(long, value_name = "P", conflicts_with_all = ["kind", "protocol", "set", "code", "up_front", "pool", "seed", "messages", "choices"])]
     of: Option<usize>,
-    /// Writes your share to this file, which only its owner can read. What a receiver of --kind ot gets may go to
-    /// a table too (.csv, .parquet, .arrow, .xlsx)
+    /// Writes your share to this file, which only its owner can read. With --kind ot a receiver's file can
+    /// also be a table (.csv, .parquet, .arrow, .xlsx)
     #[arg(long, value_name = "SHARE.npz", conflicts_with = "messages")]
     out: Option<PathBuf>,
-    /// Takes the transfers out of this pool of `tacit ot pool make` instead of running a protocol
+    /// Uses the transfers of this pool of `tacit ot pool make` instead of running a protocol
     #[arg(long, value_name = "FILE.pool", conflicts_with_all = ["protocol", "set", "code", "base_ot", "post_quantum"])]
     pool: Option<PathBuf>,
-    /// Takes the transfers out of this seed of `tacit ot deal` instead of running a protocol
+    /// Uses the transfers of this seed of `tacit ot deal` instead of running a protocol
     #[arg(long, value_name = "SEED", conflicts_with_all = ["pool", "protocol", "set", "code", "base_ot", "post_quantum"])]
     seed: Option<PathBuf>,
     /// The key file of the pool, if it was not made with the identity key
@@ -228,8 +228,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         matches!(ran, Err(Error::Net(net::Error::NoPeer { .. } | net::Error::Unreachable { .. })));
     if ran.is_err() && !was_alone && matches!(own, Own::Messages(_)) {
         context.note(
-            "note: if the run had begun, the peer may have one message of each pair; a second run of the same messages \
-             lets it take the others",
+            "note: if the run had started, the peer may have one message of each pair; in a second run of \
+             the same messages it could choose the others",
         );
     }
     let Ran { wall, stats, .. } = pool::watch(args.pool.as_deref().zip(fuse.as_ref()), ran)?;
@@ -323,7 +323,7 @@ fn drawn(args: &Args) -> Result<()> {
     if args.max_message == tacit::ot::MOST_MESSAGE {
         return Ok(());
     }
-    let what = "goes with --choices: drawn choices take messages of 1 MiB at most".to_owned();
+    let what = "needs --choices: with random choices messages have at most 1 MiB".to_owned();
     Err(Error::Parameter { name: "max-message", what })
 }
 
@@ -339,11 +339,11 @@ fn own(args: &Args) -> Result<Own> {
     }
     let refuse = |what: String| Err(Error::Parameter { name, what });
     if args.kind != KindArg::Ot {
-        return refuse("goes with --kind ot: what the other kinds transfer is drawn at random".into());
+        return refuse("needs --kind ot: the other kinds transfer random messages".into());
     }
     if args.role != Some(whose) {
         let whose = if whose == Role::Sender { "sender" } else { "receiver" };
-        return refuse(format!("goes with --role {whose}"));
+        return refuse(format!("needs --role {whose}"));
     }
     if args.max_message > MOST {
         return Err(Error::Parameter { name: "max-message", what: "4GiB at most".into() });
@@ -356,7 +356,7 @@ fn own(args: &Args) -> Result<Own> {
     };
     match (own.len(), args.count) {
         (Some(len), Some(count)) if len != count => {
-            refuse(format!("{} holds {len}, and --count says {count}", crate::cli::output::name(file)))
+            refuse(format!("{} has {len}, but --count is {count}", crate::cli::output::name(file)))
         }
         _ => Ok(own),
     }

@@ -14,10 +14,10 @@ const AFTER: &str = "\
 Examples:
   tacit plan psi --rows 1e9 --executors 100 --link 10000/5 --price core-hour=0.05 --price gb=0.02
 
-Both sides are taken to be alike: --rows distinct keys and --executors tasks at once each, a core a task. The
-model and the runs that it was fitted to stand in docs/spark.md.";
+Both sides are assumed to be equal: --rows distinct keys and --executors tasks at a time each,
+with one core per task. docs/spark.md describes the model and the runs that it was fitted to.";
 
-/// What a run would cost before anybody is asked
+/// Estimates what a run would cost, without contacting the peer
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -34,19 +34,19 @@ enum Job {
 
 #[derive(clap::Args)]
 struct PsiArgs {
-    /// Distinct keys of a side, such as 1e9 or 20000000
+    /// Distinct keys per side, such as 1e9 or 20000000
     #[arg(long, value_name = "N")]
     rows: String,
-    /// Tasks that run at once on a side, a core each
+    /// Tasks that run at a time on each side, with one core each
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     executors: u64,
     /// The link between the gateways: loopback, lan, wan or MBPS/ONE-WAY-MS
     #[arg(long, value_name = "NAME", default_value = "1000/5")]
     link: LinkModel,
-    /// What something costs a side: core-hour=PRICE, or gb=PRICE for 10^9 bytes that leave it; once each
+    /// A price for each side: core-hour=PRICE, or gb=PRICE for 10^9 outgoing bytes; once each
     #[arg(long, value_name = "WHAT=PRICE")]
     price: Vec<String>,
-    /// The number of buckets, a power of two; what the Python package picks unless said
+    /// The number of buckets, a power of two (default: as the Python package picks)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     buckets: Option<u64>,
     /// Against which peer

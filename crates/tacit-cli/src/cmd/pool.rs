@@ -24,18 +24,19 @@ Examples:
   tacit ot --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
       --role sender --count 1000 --pool alice.pool --out share.npz
 
-A pool is sealed with the identity key, or with --pool-key. Never copy one back from a backup: what was used
-since would be used again, and only an honest peer would say that its position is ahead. A check that fails in
-a run burns the pool that served it: make a new one on both sides.";
+A pool is encrypted with the identity key, or with --pool-key. Never restore one from a backup:
+correlations used since would be used again, and only an honest peer would report that its
+position is ahead. A failed check invalidates the pool of the run: make a new one on both
+sides.";
 
 /// The subcommands of `tacit ot pool`.
 #[derive(Subcommand)]
 pub(super) enum PoolCommand {
     /// Makes a pool with the peer: correlated OTs for later
     Make(Box<MakeArgs>),
-    /// Shows what a pool holds and how much of it is left
+    /// Shows the content of a pool and how much of it is left
     Info(InfoArgs),
-    /// Gives up correlations, so that a pool that is behind the peer's catches up
+    /// Skips correlations, so that a pool catches up with the peer's
     Skip(SkipArgs),
 }
 
@@ -51,7 +52,7 @@ pub(super) struct MakeArgs {
     /// The new pool; must not exist
     #[arg(long, value_name = "FILE.pool")]
     file: PathBuf,
-    /// Seals the pool with the bytes of this file, 32 at least, instead of the identity key
+    /// Encrypts the pool with the bytes of this file, at least 32, instead of the identity key
     #[arg(long, value_name = "FILE")]
     pool_key: Option<PathBuf>,
     /// The protocol; must match on both sides
@@ -63,7 +64,7 @@ pub(super) struct MakeArgs {
     /// The code of silent: linear (default) or quasi-cyclic; must match on both sides
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
-    /// Against which peer to protect; must match on both sides
+    /// What kind of peer to protect against; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// The base OT; must match on both sides
@@ -92,7 +93,7 @@ pub(super) struct InfoArgs {
 pub(super) struct SkipArgs {
     #[command(flatten)]
     pool: InfoArgs,
-    /// The position to move on to
+    /// The new position
     #[arg(long, value_name = "N")]
     to: u64,
 }
@@ -145,7 +146,7 @@ pub(super) fn open(
         )));
     }
     if peer.threads() != 1 {
-        let what = "a pool is read by one thread; leave it out".into();
+        let what = "a pool is read on one thread; leave it out".into();
         return Err(Error::Parameter { name: "threads", what });
     }
     if wanted > pool.left() {
@@ -161,7 +162,7 @@ pub(super) fn watch<T>(pool: Option<(&Path, &Fuse)>, result: Result<T>) -> Resul
         (Err(error), Some((file, fuse))) if error.is_failed_check() => {
             fuse.burn().map_err(|e| named(file, e))?;
             Err(Error::Peer(format!(
-                "{error}; {} is burnt by that: make a new pool on both sides with tacit ot pool make",
+                "{error}; {} is invalidated: make a new pool on both sides with tacit ot pool make",
                 file.display()
             )))
         }
@@ -301,10 +302,10 @@ mod tests {
         let said = run(Err(cheated.into())).unwrap_err();
         assert_eq!(said.blame(), tacit::Blame::Peer);
         let said = said.to_string();
-        assert!(said.contains("cheated") && said.contains("r.pool is burnt"), "{said}");
+        assert!(said.contains("cheated") && said.contains("r.pool is invalidated"), "{said}");
         let error = named(&file, Pool::open(&file, &key).unwrap_err()).to_string();
         assert!(
-            error.contains("r.pool: the pool is burnt") && error.contains("tacit ot pool make"),
+            error.contains("r.pool: the pool is invalidated") && error.contains("tacit ot pool make"),
             "{error}"
         );
     }

@@ -31,6 +31,10 @@ use tacit::lang::Program;
 use tacit::two_pc::Owner;
 use tacit::{Error, Result, security_name};
 
+/// Where nothing but the protocol bounds what the peer may announce.
+const UNKNOWN_MEMORY: &str = "note: this system does not say how much memory is free; --max-peer-rows sets a limit for the \
+    other side's keys";
+
 const AFTER: &str = "\
 Examples:
   tacit psi --listen 0.0.0.0:7700 --identity alice.key --peer bob.pub \\
@@ -39,31 +43,32 @@ Examples:
       --input kunden.csv --key email --result me --output both.csv
   tacit psi --config job.toml --key last_name,birthdate
 
-Your partner learns how many distinct keys you have and, with --result peer or both, which of its own
-keys you have too; nothing else. A cheating partner that gets the result can test more keys than it
-announces, up to a bound that --dry-run and the result print. With --security semi-honest this holds
-only for a partner that follows the protocol.
-Use the same number of key columns, of the same types (`tacit check --help` lists them) and in the
-same order on both sides; their names may differ.
+Your peer learns how many distinct keys you have and, with --result peer or both, which of its
+own keys you have too; nothing else. A cheating peer that gets the result can test more keys
+than it announces, up to a bound that --dry-run and the result print. With --security
+semi-honest this is true only for a peer that follows the protocol.
+Use the same number of key columns, of the same types (`tacit check --help` lists them) and in
+the same order on both sides; their names may differ.
 
-What is revealed (--reveal; must match on both sides, columns aside):
+Kinds of results (--reveal; must match on both sides, except column names):
   rows            which of your rows have a key that the peer has (the default)
-  payload:COL,..  the same, with these columns of the peer's rows; the side that gives them uses
-                  --reveal payload --give COL,.. and gives no other column
+  payload:COL,..  the same, with these columns of the peer's rows; the side that sends them uses
+                  --reveal payload --give COL,.. and sends no other column
   count           how many keys match, but not which
   sum:COL         the sum of COL over the rows of matching keys; the column's owner adds --give COL
-  mean:COL        the same with the number of rows added up: both are shown, and the mean
+  mean:COL        the same, with the number of rows and the mean
   max:COL, min:COL, over:N:COL  the largest or smallest number of a matching key, or how many have
                   one above N; up to 4,194,304 keys on each side
-  shares          nothing by themselves: they go into the function of --eval, and --aggregate of its
-                  results for all matching keys is shown; up to 4,194,304 keys on each side
-Against a peer that may cheat, a count, sum or mean takes at most 16,384 keys on each side (seconds
-and a gigabyte for 4,096; --dry-run estimates); max, min, over and shares need --security semi-honest.
---min-matches N withholds a number unless N keys match. Two ways to abuse numbers remain: padding
-a file with keys known to be the peer's, and running twice with files that differ in one key.
-A side that chooses a column's numbers and gets their sum can read 64 memberships and more from one
-result, so the result goes to the other side. --result-to-owner on both sides allows it, with --bounds
-that leave fewer bits.
+  shares          the inputs of the function of --eval, whose results over all matching keys are
+                  shown as --aggregate; up to 4,194,304 keys on each side
+Against a peer that may cheat, a count, sum or mean supports at most 16,384 keys on each side
+(seconds and a gigabyte for 4,096; --dry-run estimates); max, min, over and shares need
+--security semi-honest. --min-matches N withholds an aggregate unless N keys match. Two ways to
+abuse aggregates remain: padding a file with keys known to be the peer's, and running twice
+with files that differ in one key.
+A side that chooses a column's numbers and gets their sum can read 64 memberships and more from
+one result, so the result goes to the other side. --result-to-owner on both sides allows it for
+the owner, with --bounds that leave fewer bits.
 
 --output - writes to standard output; the result in words then goes to standard error.";
 
@@ -91,14 +96,14 @@ impl From<Gets> for Learns {
 /// `--protocol`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(super) enum Protocol {
-    /// vole where the side that receives has at most 1,024 keys; else the faster one for the sets' sizes and the
+    /// vole if the receiving side has at most 1,024 keys; else the faster one for the sets' sizes and the
     /// link: vole from about 10,000 keys on both sides together, over slow links from 2,000
     Auto,
     /// Key-value store and OT extension
     Paxos,
     /// Key-value store and vector oblivious linear evaluation: the fastest, on newer assumptions
     Vole,
-    /// Queries to a file of tags that the other side published: needs --tags
+    /// Queries to a tag file that the peer published: needs --tags
     Oprf,
 }
 
@@ -119,9 +124,9 @@ impl Protocol {
 pub enum Several {
     /// The run ends before anything is sent
     Refuse,
-    /// The first row is given
+    /// The first row is sent
     First,
-    /// All are given; the other side learns how many rows the most frequent key has
+    /// All are sent; the peer learns how many rows the most frequent key has
     All,
 }
 
@@ -147,9 +152,10 @@ fn reveal(text: &str) -> std::result::Result<Reveal, String> {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
-    /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
-    /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
+    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for
+    /// standard input; a directory or pattern of files; or on another machine:
+    /// postgresql://HOST/DATABASE#QUERY, adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE.
+    /// Repeat it for several files as one table
     #[arg(long, value_name = "FILE", required = true, num_args = 1)]
     input: Vec<PathBuf>,
     #[command(flatten)]
@@ -162,34 +168,33 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
     /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL,
-    /// over:N:COL, or of --eval alone: shares
+    /// over:N:COL, or with --eval: shares
     #[arg(long, value_name = "KIND", default_value = "rows", value_parser = reveal)]
     reveal: Reveal,
-    /// With --reveal shares: the function that is evaluated for every common key, on the columns that either
-    /// side gives: as `tacit eval` has it, the listening side as the garbler. Must match on both sides
+    /// With --reveal shares: the function that is evaluated for every matching key, on the columns that both
+    /// sides send, as in `tacit eval`, with the listening side as the garbler. Must match on both sides
     #[arg(long, value_name = "CIRCUIT|NAME|PROGRAM", requires = "aggregate")]
     eval: Option<String>,
-    /// With --eval: what of all results is shown; must match on both sides
+    /// With --eval: the aggregate of all results that is shown; must match on both sides
     #[arg(long, value_enum, requires = "eval")]
     aggregate: Option<AggregateArg>,
     #[command(flatten)]
     program: ProgramArgs,
-    /// Your columns that go into the result: those that the other side may ask for, or the one that is added
-    /// up
+    /// Your columns that are sent: those that the peer may request, or the one that is added up
     #[arg(long, value_name = "COL", num_args = 1, value_parser = column_list)]
     give: Vec<Columns<String>>,
     /// Withholds a number unless at least N keys match; must match on both sides
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_matches: u64,
-    /// The least and the most that one key adds to a sum, mean, max, min or over: what is outside counts as the
-    /// nearer of the two, and a key's rows as one number. Must match on both sides
+    /// The least and the most that one key adds to a sum, mean, max, min or over: numbers outside count as
+    /// the nearer bound, and a key's rows as one number. Must match on both sides
     #[arg(long, value_name = "LEAST..MOST", value_parser = job::owner::bounds, allow_hyphen_values = true)]
     bounds: Option<job::Bounds>,
-    /// Lets the owner of a column get the number that is made of it, who can choose the column's numbers such
-    /// that the result tells which keys are common; takes --bounds. Both sides must set it
+    /// Lets the owner of a column get its aggregate. The owner can choose the column's numbers such that the
+    /// result reveals which keys match; needs --bounds. Must match on both sides
     #[arg(long)]
     result_to_owner: bool,
-    /// What happens where several rows to give have one key
+    /// What happens if several rows to send have the same key
     #[arg(long, value_enum, default_value = "refuse")]
     duplicates: Several,
     /// The protocol; must match on both sides
@@ -198,8 +203,8 @@ pub(crate) struct Args {
     /// What kind of peer to protect against; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The file of tags that the other side published (`tacit tags publish`) and now serves: your file alone
-    /// is worked through, whatever the size of the other one
+    /// The tag file that the peer published (`tacit tags publish`) and now serves: the cost depends only on
+    /// your file, whatever the size of the peer's
     #[arg(long, value_name = "FILE.tags")]
     tags: Option<PathBuf>,
     /// The base OT: mrr21 (default), mr19, csw20 or roted (post-quantum);
@@ -211,16 +216,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_peer_rows: Option<u64>,
     /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together,
-    /// such as 128KiB; at most 1MiB. The peer chooses the width, and this side holds as much for each match
-    /// that there can be
+    /// such as 128KiB; at most 1MiB. The peer chooses the width, and your side reserves as much memory for
+    /// each possible match
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = large::key_size)]
     max_cell: u64,
-    /// Gives cells of more than one line too, which otherwise end the run before it begins: a file that is read
-    /// wrongly has them
+    /// Also sends cells of more than one line, which otherwise end the run before it starts, because they
+    /// often mean that a file was read wrongly
     #[arg(long, requires = "give")]
     allow_line_ends: bool,
     /// For tables whose keys do not fit in memory: uses at most SIZE of it, such as 2GiB, and puts keys into
-    /// buckets on disk, sealed, of which each is an intersection of its own. Both sides must give it
+    /// encrypted buckets on disk, which are intersected one by one. Must be set on both sides
     #[arg(long, value_name = "SIZE", value_parser = large::size)]
     memory: Option<u64>,
     /// With --memory: the directory for the buckets, at most 120 bytes per row (default: the output's
@@ -230,11 +235,12 @@ pub(crate) struct Args {
     /// With --memory: the least number of buckets, a power of two
     #[arg(long, value_name = "N", default_value_t = 1, requires = "memory")]
     buckets: u64,
-    /// With --memory: keeps in this folder, sealed, how far the run is, so that the same command goes on with
-    /// it after a crash on either side. Both sides must give one
+    /// With --memory: stores the progress of the run in this directory, encrypted, so that the same command
+    /// continues it after a crash on either side. Must be set on both sides
     #[arg(long, value_name = "DIR", requires = "memory", conflicts_with = "dry_run")]
     resume: Option<PathBuf>,
-    /// With --resume: seals its files with the bytes of this file, 32 at least, instead of the identity key
+    /// With --resume: encrypts its files with the bytes of this file, at least 32, instead of the identity
+    /// key
     #[arg(long, value_name = "FILE", requires = "resume")]
     seal_key: Option<PathBuf>,
     #[command(flatten)]
@@ -259,13 +265,14 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     job.each = function.as_ref().map(|(each, _)| each.clone());
     job.check()?;
     if job.reveal == Reveal::Shares && job.each.is_none() {
-        let what = "shares go into a function: name it with --eval, and what is shown of it with --aggregate";
+        let what = "shares are the inputs of a function: set it with --eval, and the aggregate with \
+                    --aggregate";
         return Err(Error::Parameter { name: "reveal", what: what.into() });
     }
     let gives_rows = matches!(job.reveal, Reveal::Payload(_) | Reveal::Shares) && !job.give.is_empty();
     if args.duplicates != Several::Refuse && !gives_rows {
         let what =
-            "is about rows that we give: it goes with --reveal payload or shares, and --give; leave it out"
+            "is about rows that you send: it needs --reveal payload or shares, and --give; leave it out"
                 .into();
         return Err(Error::Parameter { name: "duplicates", what });
     }
@@ -289,7 +296,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     for protocol in job.protocol.candidates() {
         session.allow(protocol)?;
     }
-    session.base()?;
+    let base = session.base()?.name();
     let mut results = args.results.open(Output::create)?;
     let page = args.report.open(|| args.peer.sides(&args.input))?;
     let table = read(&args, &job, context)?;
@@ -298,8 +305,10 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     let what = format!("an intersection with {keys}", keys = counted(keys, "key"));
     crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
     let most = job.most_peer_keys(keys, available_memory());
-    if let Some(available) = available_memory() {
-        job.row_memory = available.saturating_sub(job.memory(keys, keys));
+    match available_memory() {
+        Some(available) => job.row_memory = available.saturating_sub(job.memory(keys, keys)),
+        None if args.max_peer_rows.is_none() => context.note(UNKNOWN_MEMORY),
+        None => {}
     }
 
     let progress = context.progress("waiting", 0, "keys");
@@ -311,7 +320,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     progress.finish();
 
     let put = results.write(&table, &job, &ran.result)?;
-    report((&args.results, &put), &job, context, &table, &ran, most, (&[], page))
+    report((&args.results, &put), &job, context, &table, &ran, most, (&[("base_ot", json!(base))], page))
 }
 
 impl Args {
@@ -373,31 +382,28 @@ fn published(args: Args, context: &Context) -> Result<()> {
     args.report.refuse("queries to a file of tags")?;
     let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
     let Some(tags) = args.tags else {
-        return refuse("protocol", "oprf asks a file that the other side published: name it with --tags");
+        return refuse("protocol", "oprf queries a tag file that the peer published: name it with --tags");
     };
     match args.protocol {
         Protocol::Auto | Protocol::Oprf => {}
         Protocol::Paxos | Protocol::Vole => {
-            return refuse("protocol", "a published file is asked by oprf; leave one of the two out");
+            return refuse("protocol", "tag files are queried by oprf; leave one of the two out");
         }
     }
     if args.result != Gets::Me || args.reveal != Reveal::Rows {
-        return refuse(
-            "tags",
-            "who asks a published file gets its own matching rows, and nobody else a result",
-        );
+        return refuse("tags", "only the client of a tag file gets a result, its own matching rows");
     }
     if args.base_ot.is_some() {
-        return refuse("base-ot", "queries to a published file take no oblivious transfer; leave it out");
+        return refuse("base-ot", "queries to a tag file use no oblivious transfer; leave it out");
     }
     if args.security != Security::Malicious {
         return refuse(
             "security",
-            "queries to a published file hold against a cheating server; leave it out",
+            "queries to a tag file are always secure against a cheating server; leave it out",
         );
     }
     if args.max_peer_rows.is_some() {
-        return refuse("max-peer-rows", "the published file says how many keys it holds; leave it out");
+        return refuse("max-peer-rows", "the tag file has its number of keys; leave it out");
     }
     let table = TableArgs { input: args.input, key: args.key, table: args.table };
     let query = QueryArgs { table, tags, results: args.results, peer: args.peer };
@@ -427,7 +433,7 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
         context.result(
             &json!(null),
             &format!(
-                "the peer's columns may take {most} a key, and up to {held} MiB of memory here",
+                "the peer's columns may have {most} per key, and need up to {held} MiB of memory",
                 most = counted(most, "byte")
             ),
         )?;
@@ -465,16 +471,20 @@ struct Number {
 }
 
 impl Number {
+    /// That too few keys count: for a column those alone that have a number.
+    fn withheld(job: &Job) -> Self {
+        let least = counted(job.min_matches, "matching key");
+        let with = job.reveal.column().map_or("", |_| " with a number");
+        Number {
+            fields: vec![("withheld", json!(true))],
+            text: format!("withheld: fewer than {least}{with}\n"),
+        }
+    }
+
     fn of(found: &Aggregate, job: &Job) -> Self {
         let digits = digits(&job.reveal);
         let (fields, text) = match found {
-            Aggregate::Withheld => {
-                let least = job.min_matches;
-                (
-                    vec![("withheld", json!(true))],
-                    format!("withheld: fewer than {least}\n", least = counted(least, "common key")),
-                )
-            }
+            Aggregate::Withheld => return Number::withheld(job),
             Aggregate::Count(count) => {
                 (vec![("count", json!(count))], format!("{count} in common\n", count = counted(count, "key")))
             }
@@ -497,14 +507,8 @@ impl Number {
     fn of_statistic(found: Found, job: &Job) -> Self {
         let name = job.reveal.name();
         let (fields, text) = match found {
-            Found::Withheld => {
-                let least = job.min_matches;
-                (
-                    vec![("withheld", json!(true))],
-                    format!("withheld: fewer than {least}\n", least = counted(least, "common key")),
-                )
-            }
-            Found::Nothing => (vec![(name, json!(null))], "no common key has a number\n".to_owned()),
+            Found::Withheld => return Number::withheld(job),
+            Found::Nothing => (vec![(name, json!(null))], "no matching key has a number\n".to_owned()),
             Found::Number(number) => {
                 let digits = if matches!(job.reveal, Reveal::Of(Statistic::Over(_), _)) {
                     0
@@ -524,7 +528,7 @@ impl Number {
                 let name = job.each.as_ref().map_or("sum", Each::total_name);
                 let noted = match flags.is_empty() {
                     true => String::new(),
-                    false => format!("note: {} for a common key: it is not the true one\n", flags.join(", ")),
+                    false => format!("note: {} for a matching key: the result is wrong\n", flags.join(", ")),
                 };
                 let fields = vec![(name, big(*value)), ("flags", json!(flags))];
                 Number { fields, text: format!("{name} {value}\n{noted}") }
@@ -668,10 +672,12 @@ pub(super) fn report(
     }
     if let Some(warning) = job.reveal.warning() {
         object["warning"] = json!(warning);
-        text += &format!("note: {warning}\n");
+        if context.has_notes() {
+            text += &format!("note: {warning}\n");
+        }
     }
     text += &put.report(results, &mut object);
-    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
+    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally(), context.has_notes()));
     // A service's terms have said how many it has.
     let allowed = match more.iter().any(|(field, _)| *field == "terms_hash") {
         true => String::new(),

@@ -16,8 +16,8 @@ Examples:
   tacit relay --listen 0.0.0.0:7710
   tacit relay --listen 0.0.0.0:7710 --allow alice.pub --allow bob.pub
 
-Both sides give --via HOST:7710 instead of --listen and --connect. The relay connects sides that name each \
-other's keys and passes on what they send. That is encrypted from side to side: the relay sees both public keys, \
+Both sides use --via HOST:7710 instead of --listen and --connect. The relay connects sides that name each \
+other's keys and forwards their data. The data is encrypted end to end: the relay sees both public keys, \
 when they are connected and how much they send, and nothing else. It stores nothing.
 
 docs/deploy.md has units and containers.";
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// The most pairs connected at once
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pairs: u16,
-    /// The most gigabytes that a pair may send, both ways together
+    /// The most gigabytes that a pair may send, both directions together
     #[arg(long, value_name = "GB", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     gigabytes: u64,
     /// The most hours that a pair may stay connected
@@ -59,8 +59,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     };
     let relay = Relay::bind(&args.listen, bounds, &keys, Cancel::default(), told)?;
     let address = relay.local_addr()?.to_string();
-    let whom = if files.is_empty() { "anybody".to_owned() } else { counted(files.len(), "key") };
-    let text = format!("relay: both sides find it at {address}; it serves {whom}");
+    let whom = if files.is_empty() { "anyone".to_owned() } else { counted(files.len(), "key") };
+    let text = format!("relay: both sides reach it at {address}; it serves {whom}");
     context.result(&json!({ "name": "relay", "listen": address, "keys": files.len() }), &text)?;
     relay.serve().map_err(Error::from)
 }
@@ -75,7 +75,7 @@ fn told(event: &Event) {
             say(&format!("relay: {one} and {two} disconnected after {bytes} and {seconds} s{why}"));
         }
         Event::TurnedAway(from, why, count) if count.is_power_of_two() => {
-            say(&format!("relay: {from} was turned away ({count} so far): {why}"));
+            say(&format!("relay: a connection from {from} was rejected ({count} so far): {why}"));
         }
         _ => {}
     }

@@ -37,19 +37,19 @@ Examples:
       --tags customers.tags --key mail --value ann@example.com
   tacit request --list --connect alice.example:7700 --identity bob.key --peer alice.pub
 
-The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of \
-its budgets. They are shown first, and nothing about your file is sent until you accept them: by an answer \
-at the terminal, elsewhere by --yes. An offer of another run than the one that was asked for is rejected. For \
-a scheduler, review the terms once and pin them with --terms, and bound the service by --max-peer-rows. Use the same number of key columns as the service, in the same order; \
-how keys are normalised comes with the terms.
+The service offers terms: what each side will learn, the protocol, the sizes, and the remaining budgets. \
+They are shown first, and nothing about your file is sent until you accept them, at the terminal or with \
+--yes. An offer that does not match the request is rejected. For a scheduler, review the terms once and \
+pin them with --terms, and limit the service with --max-peer-rows. Use the same number of key columns as \
+the service, in the same order; the terms set how keys are normalised.
 
---list shows which jobs you may ask for, when, and what is left of their budgets. --dry-run shows the \
-terms of one, whatever they are, and why this command would not take them, if so.
+--list shows which jobs you may ask for, when, and their remaining budgets. --dry-run shows any terms of \
+a job, and why this command would reject them, if so.
 
-A job that answers lookups takes the service's file of tags by --tags, and a table, or single keys by \
---value; each distinct key is a query, and they are counted for as long as the tags are current.
+For a job that answers lookups, give the service's tag file with --tags, and a table, or single keys with \
+--value. Each distinct key is a query, and queries are counted for as long as the tags are current.
 
-Each run leaves a signed record in --records, which `tacit audit` verifies and shows.";
+Each run writes a signed record to --records, which `tacit audit` verifies and shows.";
 
 /// Asks a service for an intersection or for lookups: shows its terms, and runs if they are taken.
 #[derive(clap::Args)]
@@ -58,13 +58,13 @@ pub(crate) struct Args {
     /// The job's name
     #[arg(required_unless_present = "list", conflicts_with = "list")]
     job: Option<String>,
-    /// Lists the jobs that you may ask for, what is left of their budgets, and when; asks for none
+    /// Lists the jobs that you may ask for, with times and remaining budgets; starts none
     #[arg(long)]
     list: bool,
     /// The service's address
     #[arg(long, value_name = "ADDR")]
     connect: Option<String>,
-    /// The relay, HOST:PORT, at which the service waits, if it cannot be reached
+    /// The relay, HOST:PORT, at which the service waits, if it is not reachable directly
     #[arg(long, value_name = "RELAY", conflicts_with_all = ["connect", "authority"])]
     via: Option<String>,
     /// Your private key, from `tacit keygen`
@@ -86,11 +86,11 @@ pub(crate) struct Args {
     /// The name in the service's certificate, with --authority
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
-    /// Your table: a file, a folder or pattern of files, or an address as in tacit psi; repeat it for several files as
-    /// one table
+    /// Your table: a file, a directory or pattern of files, or an address as in tacit psi; repeat it for
+    /// several files as one table
     #[arg(long, value_name = "FILE", num_args = 1, required_unless_present_any = ["value", "list"], conflicts_with_all = ["value", "list"])]
     input: Vec<PathBuf>,
-    /// The service's file of tags, for a job that answers lookups
+    /// The service's tag file, for a job that answers lookups
     #[arg(long, value_name = "FILE.tags", conflicts_with_all = ["reveal", "result", "give"])]
     tags: Option<PathBuf>,
     /// A key to look up, instead of a table; repeat it for more
@@ -100,7 +100,7 @@ pub(crate) struct Args {
     /// repeat it or separate by commas
     #[arg(long, value_name = "COL", required_unless_present = "list", num_args = 1, value_parser = key_list)]
     key: Vec<Columns<Named>>,
-    /// Words for nothing in your file, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    /// Words that mean an empty cell in your file, such as NULL,\N,n/a
     #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
     #[command(flatten)]
@@ -113,46 +113,46 @@ pub(crate) struct Args {
     /// What the result reveals, if the job leaves that open: as --reveal of tacit psi
     #[arg(long, value_name = "KIND", value_parser = clap::value_parser!(Reveal))]
     reveal: Option<Reveal>,
-    /// Your columns that may go into the result
+    /// Your columns that may be sent
     #[arg(long, value_name = "COL", num_args = 1, value_parser = column_list)]
     give: Vec<Columns<String>>,
-    /// What happens where several rows to give have one key
+    /// What happens if several rows to send have the same key
     #[arg(long, value_enum, default_value = "refuse")]
     duplicates: Several,
     /// The most bytes that the service's columns may take for each of its keys, such as 128KiB; at most 1MiB
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = super::psi::key_size)]
     max_cell: u64,
-    /// Gives cells of more than one line too, which otherwise end the run before it begins: a file that is read
-    /// wrongly has them
+    /// Also sends cells of more than one line, which otherwise end the run before it starts, because they
+    /// often mean that a file was read wrongly
     #[arg(long, requires = "give")]
     allow_line_ends: bool,
     /// The least security that you accept
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// Refuses terms that a quantum computer breaks
+    /// Rejects terms that a quantum computer breaks
     #[arg(long)]
     post_quantum: bool,
     /// Accepts a service with up to N distinct keys; without it, any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_peer_rows: Option<u64>,
-    /// With --yes: accepts that the owner of a column gets the number that is made of it, and can read from it
-    /// which keys match
+    /// With --yes: accepts that the owner of a column gets its aggregate, and can read from it which keys
+    /// match
     #[arg(long, requires = "bounds")]
     result_to_owner: bool,
     /// With --result-to-owner: the widest bounds of what one key adds that you accept
     #[arg(long, value_name = "LEAST..MOST", value_parser = owner::bounds, allow_hyphen_values = true, requires = "result_to_owner")]
     bounds: Option<Bounds>,
-    /// Accepts only terms with this hash, which --dry-run prints: run, budgets and sizes may differ
+    /// Accepts only terms with this hash, which --dry-run prints; run, budgets and sizes may differ
     #[arg(long, value_name = "HASH", value_parser = terms_hash)]
     terms: Option<[u8; 32]>,
-    /// Accepts the terms without asking: needed where nobody can answer. Without --result, refuses terms by
-    /// which the service learns rows or you nothing
+    /// Accepts the terms without asking; needed without a terminal. Without --result, rejects terms by which
+    /// the service learns rows or you nothing
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
-    /// Shows the terms, whatever --security and --give take, and does not take them
+    /// Shows the terms, whatever --security and --give accept, and declines them
     #[arg(long)]
     dry_run: bool,
-    /// The folder of your signed records; (default: next to the identity's file)
+    /// The directory of your signed records (default: next to the file of --identity)
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
     #[command(flatten)]
@@ -176,8 +176,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let is_stream =
         |input: &PathBuf| input.as_os_str() == "-" || input.exists() && !input.is_file() && !input.is_dir();
     if args.input.iter().any(is_stream) {
-        let what =
-            "a record commits to what the file holds, so it takes a file that can be read twice".into();
+        let what = "a record commits to the file's content, so it needs a file that can be read twice".into();
         return Err(Error::Parameter { name: "input", what });
     }
     if args.list || args.tags.is_some() {
@@ -226,8 +225,8 @@ fn keep(signed: Result<bool>, folder: &Path) -> Result<()> {
     match signed {
         Ok(true) => Ok(()),
         Err(error) => Err(Error::Input(format!(
-            "the run is complete and its result is there, but its record could not be written: {error}; the next \
-             request records it once that is mended"
+            "the run is complete, with its result, but its record could not be written: {error}; after a fix, \
+             the next request records it"
         ))),
         Ok(false) => Err(Error::Peer(format!(
             "the run is complete, but the service did not sign its record; your record is in {}, without its signature",
@@ -270,7 +269,8 @@ fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<R
     let own = read(args, &job, context)?;
     offered.admit_keys(own.count())?;
     if own.keys().rows() == 0 {
-        let what = "has no rows: the run would count against your budgets and find nothing; was its export cut short?";
+        let what = "has no rows: the run would count against your budgets and find nothing; was its export \
+                    truncated?";
         return Err(Error::Input(format!("{}: {what}", keys::files(&args.input))));
     }
     results.reserve(own.bytes())?;
@@ -380,7 +380,7 @@ fn shown(offered: &Offered, keys: u64, admitted: Option<Error>, context: &Contex
     let mut words = offered.offer.words(keys)?;
     let refused = admitted.or_else(|| offered.admit_keys(keys).err()).map(|error| error.to_string());
     let refused = refused.or_else(|| offered.offer.size_refused(keys));
-    words.extend(refused.iter().map(|why| format!("not to be taken as this command stands: {why}")));
+    words.extend(refused.iter().map(|why| format!("this command would reject them: {why}")));
     let object = json!({
         "name": "terms", "own_keys": keys, "offer": offered.offer, "words": words,
         "fits": offered.offer.fits(keys), "refused": refused, "terms_hash": hex(&offered.offer.hash()?),

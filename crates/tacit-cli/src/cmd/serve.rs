@@ -21,14 +21,15 @@ Examples:
   tacit serve --policy policy.toml --check
   tacit serve --policy policy.toml
 
-The policy says who may ask for which run, when, how often, and how much all runs together may reveal \
-to one peer; docs/serve.md lists every setting. A budget that was spent stays spent: the ledger in the \
-policy's state folder records it, and a run is charged there before it starts.
+The policy sets which runs each peer may ask for, when, how often, and how much all runs together may \
+reveal to one peer; docs/serve.md lists every setting. A spent budget stays spent: the ledger in the \
+policy's state directory records it, and a run is charged there before it starts.
 
-SIGHUP reads the policy again: a file with a fault changes nothing, and runs keep the rules that they \
-began with. SIGTERM begins nothing new and ends when all runs have; a second one ends them. \
---dashboard shows a page at http://127.0.0.1:7780/, or at an address that is given; from another machine \
-through `ssh -L 7780:127.0.0.1:7780`. The log goes to standard error, with --json to standard output, one object a line.";
+SIGHUP reloads the policy: a file with a problem changes nothing, and runs keep the rules under which \
+they started. After SIGTERM nothing new starts, and the service stops when all runs have ended; a second \
+one aborts them. --dashboard serves a page at http://127.0.0.1:7780/, or at a given address; from another \
+machine through `ssh -L 7780:127.0.0.1:7780`. The log goes to standard error, or with --json to standard \
+output, one object per line.";
 
 /// How the command accepts a ledger.
 const ACCEPTED: &str = "start once with --accept-ledger";
@@ -42,8 +43,8 @@ pub(crate) struct Args {
     /// The rules, in TOML
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
-    /// Checks the policy and its tables, says in words what it allows and how many runs its budgets last,
-    /// and starts nothing
+    /// Checks the policy and its tables, prints what it allows and for how many runs its budgets last, and
+    /// starts nothing
     #[arg(long)]
     check: bool,
     /// Answers GET /metrics (for Prometheus) and GET /healthz over HTTP at this address of this machine
@@ -58,11 +59,11 @@ pub(crate) struct Args {
         conflicts_with = "check"
     )]
     dashboard: Option<String>,
-    /// Goes on with a ledger that lacks runs of the records: charges them again as far as the records hold
-    /// what was charged, and tells the log which ones it could not
+    /// Continues with a ledger that lacks runs of the records: charges them again if the records have their
+    /// charge, and logs those that it could not charge
     #[arg(long, conflicts_with = "check")]
     accept_ledger: bool,
-    /// The least that the log tells; with --verbose everything
+    /// The lowest level that is logged; with --verbose everything
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
 }

@@ -43,14 +43,14 @@ Examples, Alice has ten million customers and Bob a thousand:
 
 Bob learns how many distinct keys Alice has and which of his own are among them; Alice learns how many
 queries Bob makes. Clients of one publication should compare its digest, which `tacit tags info` prints: a
-publisher could give each of them a file of its own. Never put an old copy of the private file back: it
+publisher could give each of them a file of its own. Never restore an old copy of the private file: it
 would answer again what it has answered since.";
 
 /// Most queries of a key's lifetime, and for one client, unless said otherwise.
 const LIFETIME: u64 = 1 << 16;
 const PER_CLIENT: u64 = 1 << 12;
 
-/// A file of tags of a large set: published once, queried by those who have small ones.
+/// Publishes a tag file of a large set once, for queries by clients with small sets.
 #[derive(clap::Args)]
 #[command(after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -61,11 +61,11 @@ pub(crate) struct Args {
 /// The subcommands of `tacit tags`.
 #[derive(Subcommand)]
 enum TagsCommand {
-    /// Makes the file of tags of your file, and the private file that answers queries on it
+    /// Makes the tag file of your file, and the private file that answers queries on it
     Publish(Box<PublishArgs>),
-    /// Publishes again with a new key; the old file of tags is then no longer answered
+    /// Publishes again with a new key; queries on the old tag file are then no longer answered
     Rotate(Box<RotateArgs>),
-    /// Shows what a file of tags, or a private file, says about itself
+    /// Shows the facts of a tag file, or of a private file
     Info(InfoArgs),
     /// Answers the queries of one client
     Serve(Box<ServeArgs>),
@@ -76,9 +76,10 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// Your table: CSV or JSON lines (plain or packed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for standard
-    /// input; a folder or pattern of files; or on another machine: postgresql://HOST/DATABASE#QUERY,
-    /// adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE. Repeat it for several files as one table
+    /// Your table: CSV or JSON lines (plain or compressed), Parquet, Arrow or Excel (FILE.xlsx#SHEET!A1:D9); - for
+    /// standard input; a directory or pattern of files; or on another machine:
+    /// postgresql://HOST/DATABASE#QUERY, adbc:DRIVER?uri=...#QUERY, s3://BUCKET/KEY, https://HOST/FILE.
+    /// Repeat it for several files as one table
     #[arg(long, value_name = "FILE", required = true, num_args = 1)]
     pub(super) input: Vec<PathBuf>,
     #[command(flatten)]
@@ -90,10 +91,10 @@ pub(super) struct TableArgs {
 /// What the private file is sealed with.
 #[derive(clap::Args)]
 struct SealArgs {
-    /// Your private key, from `tacit keygen`: the private file is sealed with it
+    /// Your private key, from `tacit keygen`: the private file is encrypted with it
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
-    /// Seals the private file with the bytes of this file, 32 at least, instead of the identity key
+    /// Encrypts the private file with the bytes of this file, at least 32, instead of the identity key
     #[arg(long, value_name = "FILE")]
     seal_key: Option<PathBuf>,
 }
@@ -105,13 +106,13 @@ struct PublishArgs {
     table: TableArgs,
     #[command(flatten)]
     seal: SealArgs,
-    /// The file of tags, to pass on
+    /// The tag file, to pass on
     #[arg(long, value_name = "FILE.tags")]
     out: PathBuf,
     /// The private file, which answers queries; must not exist
     #[arg(long, value_name = "FILE.oprf")]
     private: PathBuf,
-    /// The most queries that the key answers, of all clients together: it decides how long a tag is
+    /// The most queries that the key answers, of all clients together; it sets the length of a tag
     #[arg(long, value_name = "N", default_value_t = LIFETIME)]
     lifetime: u64,
     /// The most queries that the key answers for one client
@@ -129,10 +130,10 @@ struct RotateArgs {
     table: TableArgs,
     #[command(flatten)]
     seal: SealArgs,
-    /// The new file of tags; replaces one of that name if --overwrite is given
+    /// The new tag file; replaces an existing one with --overwrite
     #[arg(long, value_name = "FILE.tags")]
     out: PathBuf,
-    /// The private file, in which the new key takes the old one's place
+    /// The private file, in which the new key replaces the old one
     #[arg(long, value_name = "FILE.oprf")]
     private: PathBuf,
     /// The most queries that the new key answers, of all clients together (default: as before)
@@ -149,10 +150,10 @@ struct RotateArgs {
 /// Names a file of tags or a private file.
 #[derive(clap::Args)]
 struct InfoArgs {
-    /// The file of tags; or the private file, with the key that it was sealed with
+    /// The tag file; or the private file, with the key that it is encrypted with
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Reads and checks every block of a file of tags
+    /// Reads and checks every block of a tag file
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -165,7 +166,7 @@ struct ServeArgs {
     /// The private file
     #[arg(long, value_name = "FILE.oprf")]
     private: PathBuf,
-    /// The key file that the private file was sealed with, if it was not the identity key
+    /// The key file that the private file is encrypted with, if it is not the identity key
     #[arg(long, value_name = "FILE")]
     seal_key: Option<PathBuf>,
     #[command(flatten)]
@@ -177,7 +178,7 @@ struct ServeArgs {
 pub(super) struct QueryArgs {
     #[command(flatten)]
     pub(super) table: TableArgs,
-    /// The publisher's file of tags
+    /// The publisher's tag file
     #[arg(long, value_name = "FILE.tags")]
     pub(super) tags: PathBuf,
     #[command(flatten)]
@@ -286,7 +287,7 @@ fn make(
     let job = Publishing { terms: terms(table.spec.agreement()), threads };
     let (count, start) = (elements.len() as u64, Instant::now());
     let what = format!("a publication of {count}", count = counted(count, "key"));
-    super::check_memory(&what, job.memory(count), "take a machine with more")?;
+    super::check_memory(&what, job.memory(count), "use a machine with more")?;
     let progress = context.progress("publishing", count, "keys");
     let made = job.run(elements, &mut out, &mut private, seal, &progress).map_err(of_file(files.out))?;
     progress.finish();
@@ -301,8 +302,8 @@ fn make(
     object["private"] = json!(files.private);
     object["wall_ms"] = json!(start.elapsed().as_secs_f64() * 1e3);
     let text = format!(
-        "{} is the file of tags: give it to the clients\n\
-         {} is the private file: keep it, and never put an old copy of it back\n{}",
+        "{} is the tag file: send it to the clients\n\
+         {} is the private file: keep it, and never restore an old copy\n{}",
         files.out.display(),
         files.private.display(),
         text(&made.publication, &made.digest)
@@ -328,9 +329,8 @@ fn facts(publication: &Publication, digest: &[u8; 32]) -> Value {
 fn text(publication: &Publication, digest: &[u8; 32]) -> String {
     let terms = &publication.terms;
     format!(
-        "{} ({}), tags of {}\n\
-         at most {} per client and {} in all; a wrong match in all of them: 2^{:.1}\n\
-         digest {}",
+        "{} ({}), tags of {}\nat most {} per client and {} in total; chance of a wrong match in all of them: \
+         2^{:.1}\ndigest {}",
         counted(publication.count, "key"),
         agreed::words(&terms.key),
         counted(publication.bits, "bit"),
@@ -365,7 +365,7 @@ fn info(args: &InfoArgs, context: &Context) -> Result<()> {
     }
     let mut file = TagFile::open(output::open(&args.file)?).map_err(|error| match error {
         tacit::psi::Error::Tags(TagsError::Private) => Error::Usage(format!(
-            "{} is a private file; give the key that it is sealed with by --identity or --seal-key",
+            "{} is a private file; give its key with --identity or --seal-key",
             name(&args.file)
         )),
         other => named(&args.file)(other),
@@ -436,7 +436,7 @@ pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     if !context.json {
         let (count, left) = (publication.count, publication.terms.per_client);
         let text = format!(
-            "the published file holds {count}, which an intersection by vole would work through; a client has \
+            "the tag file has {count}, all of which an intersection by vole would process; a client has \
              {left} over its lifetime",
             count = counted(count, "key"),
             left = counted(left, "query")
@@ -455,7 +455,7 @@ impl QueryArgs {
                 let differences: Vec<String> =
                     differences.iter().map(|one| fault::by_options(one).against("the file's")).collect();
                 let remedy = with_types.as_ref().map(|key| format!("use --key {key}"));
-                let remedy = remedy.unwrap_or_else(|| "use the same as the file".to_owned());
+                let remedy = remedy.unwrap_or_else(|| "use the same as the tag file".to_owned());
                 Error::Usage(format!(
                     "{}: keys differ: {}; {remedy}",
                     name(&self.tags),
@@ -492,7 +492,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let mut object = json!({
         "name": "tags query",
         "protocol": oprf::NAME,
-        "protocol_why": "a published file of tags is there: only your keys cost time and bytes",
+        "protocol_why": "with a tag file only your keys cost time and traffic",
         "security": "malicious",
         "result": "me",
         "reveal": "rows",

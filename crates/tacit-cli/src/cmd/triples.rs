@@ -52,10 +52,10 @@ pub(crate) struct Args {
     /// The field of --kind field: gf128 (default), p61 (2^61 − 1) or p128 (2^128 − 159). Must match on both sides
     #[arg(long, value_name = "FIELD")]
     field: Option<String>,
-    /// The number of triples, the same on both sides
+    /// The number of triples; must match on both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
-    /// Against which peer to protect; words and fields are semi-honest only. Must match on both sides
+    /// What kind of peer to protect against; words and fields are semi-honest only. Must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// With --security semi-honest, the OT extension: auto (default), iknp, kos, ferret, ferret-uni or silent. Must

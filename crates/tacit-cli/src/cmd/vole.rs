@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// semi-honest only. Must match on both sides
     #[arg(long, value_name = "FIELD", default_value = "gf128", value_parser = field)]
     field: Field,
-    /// Against which peer to protect; must match on both sides
+    /// What kind of peer to protect against; must match on both sides
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only); must match on

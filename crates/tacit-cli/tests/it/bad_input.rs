@@ -556,7 +556,7 @@ fn config_files() {
     said.fails_with(2, &["quick", "`base-ot` stands in job.toml, line 5"]);
     // What is no TOML at all is bad input, with its line.
     let run = |content: &str| run(content, &["--input", "good.csv"]);
-    run("a = \n").fails_with(3, &["job.toml", "line 1", "mend the TOML"]);
+    run("a = \n").fails_with(3, &["job.toml", "line 1", "fix the TOML"]);
     run("quiet = true\nquiet = true\n").fails_with(3, &["job.toml", "line 2"]);
     bench.write("job.toml", b"quiet = \"\xff\"\n");
     bench.run(&["psi", "--config", "job.toml"]).fails_with(3, &["job.toml", "UTF-8"]);

@@ -178,7 +178,7 @@ fn unusable_requests_are_refused() {
         let words: Vec<&str> = ["bench"].into_iter().chain(words.split(' ')).collect();
         bench
             .run(&words)
-            .fails_with(3, &["this benchmark with both its parties needs about", " MiB to give"]);
+            .fails_with(3, &["this benchmark with both its parties needs about", " MiB available"]);
     }
 }
 

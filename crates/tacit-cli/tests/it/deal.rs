@@ -112,7 +112,7 @@ fn seeds_that_do_not_fit_are_refused_with_the_reason() {
             ["ot", "--insecure-plaintext", "--listen", "127.0.0.1:1", "--role", "sender", "--count", "101"];
         bench.run(&[&all[..], words].concat())
     };
-    alone(&["--seed", "a.s"]).fails_with(3, &["a.s", "holds 100", "101"]);
+    alone(&["--seed", "a.s"]).fails_with(3, &["a.s", "has 100", "101"]);
     alone(&["--seed", "a.r"]).fails_with(3, &["a.r", "other role"]);
     alone(&["--seed", "a.s", "--protocol", "kos"]).fails_with(2, &["--protocol"]);
     let mut bytes = std::fs::read(bench.path("a.r")).unwrap();

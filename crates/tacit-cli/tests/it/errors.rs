@@ -153,17 +153,17 @@ fn a_fingerprint_tells_which_key_followed_which() {
     };
     let said = keygen("alice2.key", "alice.key");
     assert!(said.contains("alice2.pub and alice.pub (the same) name the new key"), "{said}");
-    assert!(!said.contains("no more"), "{said}");
+    assert!(!said.contains("any more"), "{said}");
     let new = of("alice2.key");
     for file in ["alice.pub", "alice2.pub"] {
         let said = of(file);
         let lines: Vec<&str> = said.lines().collect();
         assert_eq!((lines[0], lines.len()), (&*new, 4), "{said}");
-        assert!(lines[2].starts_with(&format!("  {old} accepted up to and with 20")), "{said}");
+        assert!(lines[2].starts_with(&format!("  {old} accepted up to and including 20")), "{said}");
         assert_eq!(lines[3], format!("  {new} the newest"));
     }
     assert_eq!(of("alice.key"), format!("{old}\nthis key was followed by {new}, as alice.pub says"));
-    assert!(keygen("alice3.key", "alice2.key").contains("pass them on no more"));
+    assert!(keygen("alice3.key", "alice2.key").contains("do not pass them on any more"));
     // As an editor may leave it.
     let text = bench.read("bob.pub");
     bench.write("marked.pub", format!("\u{feff}\r\n{text}"));
@@ -174,7 +174,7 @@ fn a_fingerprint_tells_which_key_followed_which() {
 fn what_is_wrong_with_a_keys_file_or_its_place_has_its_own_remedy() {
     let bench = Bench::with_keys();
     std::fs::create_dir(bench.path("folder")).unwrap();
-    bench.run(&["fingerprint", "folder"]).fails_with(3, &["folder: is a folder; name a file in it"]);
+    bench.run(&["fingerprint", "folder"]).fails_with(3, &["folder: is a directory; name a file in it"]);
     bench.run(&["fingerprint", "none.key"]).fails_with(3, &["make one with tacit keygen"]);
     let long = "x".repeat(101);
     for comment in [long.as_str(), "two\nlines"] {

@@ -37,7 +37,7 @@ fn short_help_fits_on_a_screen_and_long_help_has_every_option() {
         assert!(!short.out.contains("--quiet"), "{}", short.out);
     }
     let short = bench.run(&["psi", "-h"]);
-    let headings = ["What you must give:", "Result:", "Protection:", "Table:", "Network:", "Less often:"];
+    let headings = ["Required:", "Result:", "Protection:", "Table:", "Network:", "Less often:"];
     let places = headings.map(|heading| short.out.find(heading).unwrap_or_else(|| panic!("{heading}")));
     assert!(places.is_sorted(), "{}", short.out);
     let long = bench.run(&["psi", "--help"]);
@@ -138,9 +138,8 @@ fn six_answers_make_a_configuration_that_runs() {
     let object: Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!(object["keys_missing"], true, "{said:?}");
     assert!(bench.read("c.toml").contains("connect = \"alice.example:7700\""));
-    // A table that says by itself how it is encoded needs no word about it, and the file has one.
-    let wide: Vec<u8> =
-        "\u{feff}mail\nann@x.org\n".encode_utf16().flat_map(|unit| unit.to_le_bytes()).collect();
+    // A table whose encoding shows needs no word about it, and the configuration has one.
+    let wide: Vec<u8> = "mail\nann@x.org\n".encode_utf16().flat_map(|unit| unit.to_le_bytes()).collect();
     bench.write("wide.csv", wide);
     let lines = "wide.csv\n\nme\n\nalice.key\nbob.pub\n";
     answered(&bench, &["init", "--out", "w.toml"], lines).success();

@@ -58,7 +58,7 @@ fn the_manual_has_a_page_for_every_subcommand_and_names_every_option() {
     let bench = Bench::new();
     let first = bench.run(&["man"]);
     assert!(first.success().contains(".TH tacit 1") && first.out.contains("Two parties"), "{first:?}");
-    bench.run(&["man", "pages"]).fails_with(3, &["pages", "no such folder"]);
+    bench.run(&["man", "pages"]).fails_with(3, &["pages", "no such directory"]);
     std::fs::create_dir(bench.path("pages")).unwrap();
     let said = bench.run(&["--json", "man", "pages"]);
     let said: serde_json::Value = serde_json::from_str(said.success()).unwrap();

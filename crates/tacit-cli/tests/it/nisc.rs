@@ -129,7 +129,7 @@ fn a_strangers_question_spends_no_key() {
     let mallory = Identity::load(&bench.path("mallory-id.key")).unwrap();
     for strange in [other.clone(), signed::sign(&other, &mallory).unwrap()] {
         bench.write("question", strange);
-        by(REPLY, &[]).fails_with(4, &["question", "another key has signed it"]);
+        by(REPLY, &[]).fails_with(4, &["question", "signature is missing or by a different key"]);
         by(REPLY, &["--peer", "bob-id.pub"]).fails_with(4, &["question", "--peer"]);
         assert!(file("alice.key") == key && !bench.exists("reply"));
     }
@@ -157,7 +157,7 @@ fn a_peers_messages_are_taken_under_the_successor_of_its_key() {
     by(&ask, &["--identity", "bob-2.key"]).success();
     let peer = ["--peer", "bob-2.pub"];
     by(&["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"], &peer).success();
-    by(REPLY, &["--peer", "thief.pub"]).fails_with(3, &["followed by another key before"]);
+    by(REPLY, &["--peer", "thief.pub"]).fails_with(3, &["had a different successor before"]);
     by(REPLY, &peer).success();
     by(OPEN, &[]).success();
     // The newest key alone names it too: the file of the old one says who follows.
@@ -233,7 +233,7 @@ fn bad_files_are_one_line_and_the_right_code() {
     bench.write("choices.txt", "0110");
     nisc(&bench, OPEN).fails_with(3, &["choices.txt", "4 choices", "5 OTs"]);
     bench.write("choices.txt", "01100");
-    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "the question asks for other choices"]);
+    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "the question has other choices"]);
     bench.write("choices.txt", "0110x");
     nisc(&bench, OPEN).fails_with(3, &["choices.txt", "digits"]);
     bench.write("pairs.txt", "00 01\n");
@@ -279,7 +279,7 @@ fn a_file_that_is_another_is_named_with_what_it_is() {
             "--key",
             "pairs.txt",
             3,
-            "pairs.txt: this is no file of tacit nisc; give a receiver's secret key",
+            "pairs.txt: this is not a file of tacit nisc; give a receiver's secret key",
         ),
         (
             REPLY,
@@ -293,8 +293,8 @@ fn a_file_that_is_another_is_named_with_what_it_is() {
             "--public",
             "bob.key",
             3,
-            "bob.key: this is a receiver's secret key; give a receiver's public key, and pass the secret key on to \
-             nobody",
+            "bob.key: this is a receiver's secret key; give a receiver's public key, and never pass on the \
+             secret key",
         ),
         (REPLY, "--question", "old", 4, "old: this is a sender's reply; give a receiver's question"),
         (OPEN, "--reply", "answer", 4, "answer: this is a sender's answer; give a sender's reply"),
@@ -303,7 +303,7 @@ fn a_file_that_is_another_is_named_with_what_it_is() {
         with(words, option, file).fails_with(code, &[&format!("error: {said}")]);
     }
     bench.write("few.txt", format!("{:032x} {:032x}\n", 1, 2));
-    with(REPLY, "--messages", "few.txt").fails_with(3, &["few.txt: holds 1 message pair; the key is for 5"]);
+    with(REPLY, "--messages", "few.txt").fails_with(3, &["few.txt: has 1 message pair; the key is for 5"]);
     // Files of another exchange.
     nisc(&bench, &["keygen", "--count", "5", "--out", "eve.key"]).success();
     with(REPLY, "--public", "eve.pub").fails_with(4, &["eve.pub: is of another session"]);
@@ -322,7 +322,7 @@ fn files_may_come_from_standard_input_and_public_ones_are_for_everybody() {
     };
     let mut reply = REPLY.to_vec();
     reply[8] = "-";
-    assert!(streamed(&reply, "pairs.txt").success().contains("the reply in reply goes to the receiver"));
+    assert!(streamed(&reply, "pairs.txt").success().contains("send the reply in reply to the receiver"));
     let mut opened = OPEN.to_vec();
     (opened[10], opened[12]) = ("-", "-");
     let said = streamed(&opened, "reply");
@@ -378,7 +378,7 @@ fn what_an_answer_fails_for_is_said_by_whether_it_was_signed() {
     nisc(&bench, REPLY).success();
     bench.write("answer", cheating_answer(&bench));
     let said = nisc(&bench, OPEN);
-    said.fails_with(4, &["answer: fails its check (it was changed on the way, or its sender cheated"]);
+    said.fails_with(4, &["answer: fails its check (it was changed in transit, or its sender cheated"]);
     assert!(!said.err.contains("silent nisc"));
     let said = nisc(&bench, &["keygen", "--count", "0", "--out", "x.key"]);
     assert_eq!(said.error_line(), "error: the number of OTs must be from 1 to 2^24");
@@ -441,7 +441,7 @@ fn nobody_can_pass_alices_messages_off_as_its_own() {
         by(OPEN, &["--peer", "mallory-id.pub"]).fails_with(4, &["other parties"]);
         // Her own answer in front of Alice's reply.
         bench.write("answer", &answer);
-        by(OPEN, &[]).fails_with(4, &["reply", "another key has signed it"]);
+        by(OPEN, &[]).fails_with(4, &["reply", "signature is missing or by a different key"]);
     }
     // And Alice's answer without a name.
     bench.write("answer", &answer[106..]);
@@ -481,7 +481,7 @@ fn a_failed_check_spends_the_key_for_every_later_process() {
         nisc(&bench, REPLY).success();
         let honest = std::fs::read(bench.path("answer")).unwrap();
         bench.write("answer", cheating_answer(&bench));
-        nisc(&bench, step).fails_with(4, &["cheated", "bob.key is wiped", "tacit nisc keygen"]);
+        nisc(&bench, step).fails_with(4, &["cheated", "bob.key is invalidated", "tacit nisc keygen"]);
         bench.write("answer", honest);
         is_spent(&bench, "bob.key");
         std::fs::rename(bench.path("bob.key"), bench.path("moved")).unwrap();
@@ -593,7 +593,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     unnamed("stripped").fails_with(4, &["other parties"]);
     let identity = Identity::load(&bench.path("alice-id.key")).unwrap();
     bench.write("cheating", signed::sign(&damaged[106..], &identity).unwrap());
-    unnamed("cheating").fails_with(4, &["cheated", "bob.key is wiped"]);
+    unnamed("cheating").fails_with(4, &["cheated", "bob.key is invalidated"]);
     unnamed("answer").fails_with(3, &["bob.key", "failed its check"]);
     by("", "none.pub", OPEN).fails_with(3, &["none.pub"]);
 }
@@ -675,5 +675,5 @@ fn messages_of_any_length_and_form() {
     bench.write("pairs.txt", "0 1\n0 2\n0 1\n0 1\n0 1\n");
     nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "line 2"]);
     bench.write("pairs.txt", "0 1\n");
-    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "holds 1 message pair", "5"]);
+    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "has 1 message pair", "5"]);
 }

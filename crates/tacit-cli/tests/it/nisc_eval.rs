@@ -192,7 +192,7 @@ fn other_functions_files_and_damage_are_named_on_one_line() {
     let words = ["open", "add8", "--key", "reply", "--reply", "reply"];
     eval(&bench, &words).fails_with(3, &["give a receiver's secret key of tacit nisc eval"]);
     let words = ["reply", "add8", "--input", "2", "--question", "asked.key", "--out", "other"];
-    eval(&bench, &words).fails_with(3, &["secret key of tacit nisc eval", "to nobody"]);
+    eval(&bench, &words).fails_with(3, &["secret key of tacit nisc eval", "never pass on"]);
     // The key is no key of transfers, and no key of transfers is one of a question.
     bench.write("choices.txt", "01");
     let words = ["nisc", "ask", "--key", "asked.key", "--choices", "choices.txt", "--out", "other"];
@@ -233,8 +233,10 @@ fn a_false_answer_wipes_the_key_before_it_is_reported() {
     digest.update(&forged);
     forged.extend_from_slice(digest.finalize().as_bytes());
     bench.write("reply", &forged);
-    open(&bench, "add8", &[])
-        .fails_with(4, &["reply", "fails its check", "asked.key is wiped", "to the other senders alone"]);
+    open(&bench, "add8", &[]).fails_with(
+        4,
+        &["reply", "fails its check", "asked.key is invalidated", "only to the other senders"],
+    );
     bench.write("reply", &honest);
     open(&bench, "add8", &[]).fails_with(3, &["asked.key", "failed its check", "to the other senders alone"]);
 }

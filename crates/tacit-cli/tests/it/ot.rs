@@ -471,12 +471,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     refused("sender", &["--messages", "m.csv"], 2, &["--messages", "--kind ot"]);
     refused("receiver", &with(&["--messages", "m.csv"]), 2, &["--messages", "--role sender"]);
     refused("sender", &with(&["--choices", "c.csv"]), 2, &["--choices", "--role receiver"]);
-    refused(
-        "sender",
-        &with(&["--messages", "m.csv", "--count", "2"]),
-        2,
-        &["m.csv holds 1", "--count says 2"],
-    );
+    refused("sender", &with(&["--messages", "m.csv", "--count", "2"]), 2, &["m.csv has 1", "--count is 2"]);
     refused("sender", &with(&["--messages", "none.csv"]), 3, &["none.csv", "no such file"]);
     refused(
         "sender",
@@ -491,17 +486,12 @@ fn own_messages_and_choices_that_do_not_serve() {
     refused("sender", &with(&["--messages", "s.npz"]), 3, &["s.npz", "`m0` and `m1`"]);
     // One long cell makes all of them long.
     write("huge.csv", &format!("m0,m1\n{},\n{}", "x".repeat(15 << 20), ",\n".repeat(100_000)));
-    let huge = ["up to the longest, of 15728640 bytes", "MiB to give", "a run of their own"];
+    let huge = ["up to the longest, of 15728640 bytes", "MiB available", "a separate run"];
     refused("sender", &with(&["--messages", "huge.csv"]), 3, &huge);
     write("gap.csv", "choice\n1\n\n0\n");
     refused("receiver", &with(&["--choices", "gap.csv"]), 3, &["gap.csv", "line 3 is empty"]);
     std::fs::write(bench.path("c.bin"), [0b100]).unwrap();
-    refused(
-        "receiver",
-        &with(&["--choices", "c.bin", "--count", "2"]),
-        3,
-        &["c.bin", "behind its 2 choices"],
-    );
+    refused("receiver", &with(&["--choices", "c.bin", "--count", "2"]), 3, &["c.bin", "after its 2 choices"]);
     refused("receiver", &["--count", "2", "--out", "share.csv"], 2, &["--out", "share.csv .npz"]);
     refused("sender", &["--of", "4", "--count", "2", "--out", "share.xlsx"], 2, &["--out", ".npz"]);
     refused("receiver", &with(&["--choices", "two.csv"]), 3, &["two.csv", "line 3", "0 or 1"]);
@@ -525,7 +515,7 @@ fn own_messages_and_choices_that_do_not_serve() {
             chosen(&bench, &["--messages", "cell.csv"], &["--choices", "one.csv", "--out", "got.xlsx"]);
         r.fails_with(3, &["got.xlsx", "40000 characters", ".parquet"]);
         s.fails_with(4, &["does not take messages as long as 40000 bytes"]);
-        assert!(s.err.contains("note: if the run had begun, the peer may have one message of each pair"));
+        assert!(s.err.contains("note: if the run had started, the peer may have one message of each pair"));
     }
     // The sides do not agree how many there are.
     write("c2.csv", "choice\n1\n0\n");

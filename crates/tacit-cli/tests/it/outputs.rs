@@ -275,12 +275,12 @@ fn an_output_that_has_no_place_is_found_before_the_run() {
             let not = |out: &str, why: &str| {
                 refused(bench, &words(case, peer, out, overwrite), &[out, "cannot be written", why]);
             };
-            not("folder", "is a folder");
-            not("folder link", "is a folder");
-            not(".", "is a folder");
+            not("folder", "is a directory");
+            not("folder link", "is a directory");
+            not(".", "is a directory");
             not("no-such-folder/out", "does not exist");
-            not("old/out", "folder");
-            not("dangling", "leads nowhere");
+            not("old/out", "directory");
+            not("dangling", "broken symbolic link");
             not("circle", "links");
             // Where even the superuser makes no file.
             not("/proc/out.file", "");
@@ -316,7 +316,7 @@ fn a_folder_that_takes_no_file_is_found_before_the_run() {
 fn a_pipe_that_nobody_reads_is_found_before_the_run() {
     let bench = stage();
     for case in CASES.iter().filter(|case| case.option == "--output" && case.words.contains("psi")) {
-        refused(&bench, &words(case, "127.0.0.1:1", "fifo", &[]), &["fifo", "nobody reads"]);
+        refused(&bench, &words(case, "127.0.0.1:1", "fifo", &[]), &["fifo", "no reader"]);
     }
 }
 
@@ -544,7 +544,7 @@ fn a_standard_error_that_nobody_reads_ends_nothing() {
     );
     let (code, words) = said(Stdio::from(OpenOptions::new().write(true).open("/dev/full").unwrap()));
     assert_eq!(code, Some(1));
-    assert!(words.contains("make room") && !words.contains("pipe"), "{words}");
+    assert!(words.contains("free space") && !words.contains("pipe"), "{words}");
     // Both sides of a run with notes, whose results are there.
     let address = format!("127.0.0.1:{}", free_port());
     let side = |way: &str, own: &str, peer: &str, more: &[&str]| {
@@ -597,7 +597,7 @@ fn a_disk_without_room_is_found_before_the_run() {
         format!("ot {peer} --role receiver --count COUNT --kind rot --out share"),
         format!("ot pool make {peer} --role sender --count COUNT --file share"),
     ] {
-        refused(&bench, &case(&words), &["share", "MiB", "make room"]);
+        refused(&bench, &case(&words), &["share", "MiB", "free some space"]);
     }
     // A limit on files is a disk without room: of two files neither is there, and no part of one.
     let before = snapshot(bench.dir.path());

@@ -74,8 +74,8 @@ fn pools_that_do_not_fit_are_refused_with_the_reason() {
     r.fails_with(4, &["do not belong together"]);
     bench.run(&["ot", "pool", "skip", "s.pool", "--identity", "alice.key", "--to", "123"]).success();
     let (s, r) = use_them("s.pool", "r.pool", &[]);
-    s.fails_with(4, &["different positions", "ours at 123", "--to 123"]);
-    r.fails_with(4, &["different positions", "ours at 0", "--to 123"]);
+    s.fails_with(4, &["different positions", "yours 123", "--to 123"]);
+    r.fails_with(4, &["different positions", "yours 0", "--to 123"]);
     bench.run(&["ot", "pool", "skip", "r.pool", "--identity", "bob.key", "--to", "123"]).success();
     let (s, r) = use_them("s.pool", "r.pool", &[]);
     s.success();

@@ -436,7 +436,7 @@ fn a_connection_that_is_cut_is_made_again_without_a_folder() {
     for child in children {
         let said = wait(child);
         said.success();
-        assert!(said.err.contains("waiting for the peer to come back"), "{said:?}");
+        assert!(said.err.contains("waiting for the peer to reconnect"), "{said:?}");
         assert!(said.out.contains("the connection was lost; started over: "), "{said:?}");
     }
     pair.assert_joined();

@@ -110,7 +110,7 @@ fn wider_columns_than_are_taken_are_refused_by_both_sides() {
     assert_eq!(object(&shop)["output_rows"], 1);
     let words = ["psi", "--input", "shop.csv", "--key", "email", "--reveal", "payload:city", "--dry-run"];
     let dry = bench.run(&words);
-    assert!(dry.success().contains("may take 65536 bytes a key"), "{}", dry.success());
+    assert!(dry.success().contains("may have 65536 bytes per key"), "{}", dry.success());
 }
 
 #[test]
@@ -402,10 +402,10 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
         ),
         (
             &["--security", "semi-honest", "--reveal", "count", "--output", "o.csv"],
-            &["--output", "reveals no row"],
+            &["--output", "reveals no rows"],
         ),
-        (&["--duplicates", "first"], &["--duplicates", "rows that we give"]),
-        (&["--reveal", "payload:city", "--duplicates", "all"], &["--duplicates", "rows that we give"]),
+        (&["--duplicates", "first"], &["--duplicates", "rows that you send"]),
+        (&["--reveal", "payload:city", "--duplicates", "all"], &["--duplicates", "rows that you send"]),
         (&["--reveal", "everything"], &["rows, payload, count, sum, mean, max, min, over"]),
     ];
     for (wrong, words) in cases {

@@ -99,7 +99,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     let check = town.bench.run(&["serve", "--policy", "policy.toml", "--check"]);
     for words in [
         "may ask for match, sums, theirs",
-        "up to and with 2999-12-31",
+        "up to and including 2999-12-31",
         "the sum of amount",
         "50 runs a day",
         "theirs: purpose: a test",
@@ -220,7 +220,7 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     // Without certificates there is nothing that an authority could show.
     town.bench
         .run(&["audit", "verify", "bob.records", "--authority", "alice.pub"])
-        .fails_with(3, &["no record holds a certificate"]);
+        .fails_with(3, &["no record has a certificate"]);
     let export = "--json audit export state/records --peer bob.pub --output for-bob.jsonl";
     let said = town.bench.run(&export.split(' ').collect::<Vec<_>>());
     let exported: Value = serde_json::from_str(said.success()).unwrap();
@@ -547,7 +547,7 @@ fn lookups_are_answered_and_counted_over_the_lifetime_of_the_tags() {
     let connect = format!("127.0.0.1:{}", town.port);
     let list = ["request", "--list", "--connect", &connect, "--identity", "bob.key", "--peer", "alice.pub"];
     let words = town.bench.run(&list);
-    assert!(words.success().contains("from 1 column: type as in the file of tags"), "{words:?}");
+    assert!(words.success().contains("from 1 column: type as in the tag file"), "{words:?}");
     let listed = town.bench.run(&[&["--json"], &list[..]].concat());
     let listed: Value = serde_json::from_str(listed.success()).unwrap();
     let of = |name: &str| listed["jobs"].as_array().unwrap().iter().find(|job| job["job"] == name).unwrap();
@@ -628,7 +628,7 @@ fn a_key_that_follows_another_is_known_and_the_same_peer() {
     service.signal("-HUP");
     service.wait_for("not reloaded", 1);
     let fault = service.events("policy fault")[0]["message"].to_string();
-    assert!(fault.contains("[peers.bob]") && fault.contains("followed by another key before"), "{fault}");
+    assert!(fault.contains("[peers.bob]") && fault.contains("had a different successor before"), "{fault}");
     town.ask("thief", "match", &[]).fails_with(4, &["the peer rejected your key"]);
     town.bench.write("bob.pub", &chain);
     let long = ["keygen", "--out", "late.key", "--successor-of", "carol.key", "--overlap", "91"];
@@ -645,7 +645,7 @@ fn a_key_that_follows_another_is_known_and_the_same_peer() {
     let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     let said = town.bench.run(&[&words, &["--output", "followed.csv"][..]].concat());
     said.success();
-    assert!(said.err.contains("is followed by"), "{said:?}");
+    assert!(said.err.contains("successor is"), "{said:?}");
     std::fs::copy(town.bench.path("first.pub"), town.bench.path("bob.pub")).unwrap();
     service.signal("-HUP");
     service.end();

@@ -55,7 +55,7 @@ fn an_output_goes_to_no_folder_and_no_pattern_of_the_input() {
         ("parts/*.csv", "parts/out.csv"),
         ("*.csv", "out.csv"),
     ] {
-        psi(input, output).fails_with(3, &[output, "the folder or pattern of --input"]);
+        psi(input, output).fails_with(3, &[output, "the directory or pattern of --input"]);
     }
     // What the next run would not read.
     for (input, output) in
@@ -76,7 +76,7 @@ fn a_file_given_twice_and_a_table_without_rows_are_told_of() {
         bench.run(&["check", "--key", "mail"].into_iter().chain(inputs).collect::<Vec<_>>())
     };
     check(&["parts"]).success();
-    let twice = &["is the same file as", "give it once"];
+    let twice = &["is the same file as", "name it once"];
     check(&["parts", "parts/1.csv"]).fails_with(2, twice);
     check(&["parts/1.csv", "parts/2.csv", "./parts/1.csv"]).fails_with(2, twice);
     #[cfg(unix)]

@@ -214,7 +214,7 @@ fn a_wrong_cell_ends_with_its_row_and_never_shows() {
     refused("a.garble.rs", &offer, &["t.parquet, row 2", "offer.plan", "Plan::Basic, Plan::Paid"]);
     bench.write("t.csv", "day,price\n2024-01-01,1\n2023-02-30,1.234\n");
     let input = |columns| ["--input", "t.csv", "--columns", columns];
-    refused("add32", &input("day:date"), &["t.csv, line 3", "`day`", "calendar"]);
+    refused("add32", &input("day:date"), &["t.csv, line 3", "`day`", "day that exists"]);
     refused("add32", &input("price:decimal2"), &["t.csv, line 3", "`price`", "at most 2 digits"]);
     assert!(bench.leftovers().is_empty());
 }

@@ -145,8 +145,8 @@ fn what_does_not_fit_is_refused_with_cause_and_remedy() {
         let base = ["tags", "query", "--tags", "large.tags", "--input", "small.csv", "--key", "email"];
         bench.run(&[&base[..], &peer, more].concat())
     };
-    let other =
-        "large.tags: keys differ: --no-trim (yours given, the file's not given); use the same as the file";
+    let other = "large.tags: keys differ: --no-trim (yours given, the file's not given); use the same as the tag \
+         file";
     to(&["--no-trim"]).fails_with(2, &[other]);
     let with = |key: &str| {
         let peer = ["--connect", "127.0.0.1:9", "--identity", "bob.key", "--peer", "alice.pub"];
@@ -155,7 +155,7 @@ fn what_does_not_fit_is_refused_with_cause_and_remedy() {
     };
     let other = "large.tags: keys differ: --key types (yours email, the file's text); use --key email";
     with("email:email").fails_with(2, &[other]);
-    with("email,id").fails_with(2, &["--key columns (yours 2, the file's 1); use the same as the file"]);
+    with("email,id").fails_with(2, &["--key columns (yours 2, the file's 1); use the same as the tag file"]);
     // The private file in the place of the other, and one that was cut.
     let private = bench.run(&["tags", "info", "large.oprf"]);
     private.fails_with(2, &["large.oprf is a private file", "--identity or --seal-key"]);
@@ -224,7 +224,7 @@ fn an_intersection_asks_a_published_file_where_there_is_one() {
     let (_, asked) = bench.run_both(&serve, &[&ask[..], &mine].concat());
     let asked = asked.success();
     assert_eq!((field(asked, "matches"), field(asked, "protocol")), ("20".into(), "oprf".into()));
-    assert!(asked.contains("a published file of tags is there"), "{asked}");
+    assert!(asked.contains("with a tag file only your keys"), "{asked}");
     assert_eq!(bench.read("both.csv").lines().count(), 21);
     // What it would cost, without a peer; the published file's size plays no part.
     let said = bench.run(&[&ask[..], &mine[..6], &["--dry-run"]].concat());
@@ -236,7 +236,7 @@ fn an_intersection_asks_a_published_file_where_there_is_one() {
     let wrong: [(&[&str], &[&str]); 9] = [
         (&["--protocol", "oprf"], &["--protocol", "--tags"]),
         (&["--tags", "large.tags", "--protocol", "vole"], &["--protocol", "leave one"]),
-        (&["--tags", "large.tags", "--result", "both"], &["--tags", "nobody else"]),
+        (&["--tags", "large.tags", "--result", "both"], &["--tags", "only the client"]),
         (&["--tags", "large.tags", "--post-quantum"], &["post-quantum"]),
         (&["--tags", "large.tags", "--base-ot", "mrr21"], &["--base-ot", "no oblivious transfer"]),
         (&["--tags", "large.tags", "--security", "semi-honest"], &["--security", "cheating server"]),

@@ -92,7 +92,7 @@ fn strangers_do_not_end_a_listener_and_the_peer_is_served_at_once() {
         assert_eq!(&rest[2..3], ":", "{said}");
         assert!(rest.ends_with(" UTC, up to 40 s"), "{said}");
         // 60 strangers, Mallory and the first look: noted when their number doubles.
-        let notes = said.lines().filter(|line| line.contains("was turned away")).count();
+        let notes = said.lines().filter(|line| line.contains("was rejected")).count();
         assert!((3..=7).contains(&notes), "{said}");
     }
 }

@@ -233,7 +233,7 @@ impl Backend {
     }
 
     /// Every kernel's name with the name of the implementation that this backend runs.
-    pub fn kernels(self) -> [(&'static str, &'static str); 15] {
+    pub fn kernels(self) -> [(&'static str, &'static str); 16] {
         use Level::*;
         // The implementations for AVX-512, AVX2 and AES-NI; a kernel without one runs the next.
         let vectors = |avx512, avx2, aesni| match self.level {
@@ -261,6 +261,7 @@ impl Backend {
             ("ggm", if self.level == Avx512 { "VAES-512" } else { aes }),
             ("halfgates", aes),
             ("lpn", vectors("AVX-512", "portable", "portable")),
+            ("lsbs", vectors("AVX-512", "AVX2", "portable")),
             ("ntt", vectors("AVX-512", "AVX2", "portable")),
             ("ristretto", if self.ifma { "AVX-512 IFMA, 8 points" } else { "curve25519-dalek" }),
             ("route", vectors("AVX-512", "AVX2", "portable")),

@@ -23,7 +23,7 @@ fn round_keys(prg: &mut Prg) -> [Block; 11] {
 }
 
 /// Every kernel that [`Backend::kernels`] lists, in its order.
-const CASES: [(&str, Case); 15] = [
+const CASES: [(&str, Case); 16] = [
     ("accumulate", |backend, prg, n| {
         let keys = core::array::from_fn(|_| prg.u64() as u32);
         let mut images = vec![0; n];
@@ -104,6 +104,11 @@ const CASES: [(&str, Case); 15] = [
         bytes(&out)
     }),
     #[cfg(target_arch = "x86_64")]
+    ("lsbs", |backend, prg, n| {
+        let (input, mut out) = (blocks(prg, 64 * n), vec![u64::MAX; n]);
+        lsbs::pack(backend, &input, &mut out);
+        out.into_iter().flat_map(u64::to_le_bytes).collect()
+    }),
     ("ntt", |backend, prg, _| {
         use super::ntt::{Active, of};
         use super::ntt_portable::Kernels;

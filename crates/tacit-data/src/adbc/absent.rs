@@ -5,6 +5,6 @@ use crate::kept::Kept;
 use std::path::Path;
 
 pub(crate) fn read(path: &Path) -> Result<(Kept, [u8; 32])> {
-    let kind = "databases by ADBC, whose drivers are libraries that it would have to load";
+    let kind = "databases by ADBC, because it cannot load their drivers";
     Err(Error::NotBuilt { path: crate::place::shown(path), kind })
 }

@@ -104,15 +104,15 @@ pub(super) fn order(whole: &Source, other: &Source) -> Result<Vec<usize>> {
             // Where the words are equal the types' names say more.
             let (words, theirs) = (kind_of(kind), kind_of(wanted));
             return unlike(match words == theirs {
-                true => format!("{called} holds {words} ({kind}), and in {first} {wanted}"),
-                false => format!("{called} holds {words}, and in {first} {theirs}"),
+                true => format!("{called} has {words} ({kind}), but in {first} {wanted}"),
+                false => format!("{called} has {words}, but in {first} {theirs}"),
             });
         }
         // What a cell's text means, where its type does not say it.
         let marks = |field: &Field| [EXTENSION, NUMERIC.0].map(|mark| field.metadata().get(mark).cloned());
         if marks(field) != marks(other.schema.field(found)) {
             let called = called(other, found);
-            return unlike(format!("{called} holds other values than in {first}"));
+            return unlike(format!("{called} has other values than in {first}"));
         }
         order.push(found);
     }
@@ -141,7 +141,7 @@ fn kind_of(kind: &DataType) -> &'static str {
         number if number.is_integer() => "whole numbers",
         number if number.is_numeric() => "numbers",
         DataType::Date32 | DataType::Date64 => "dates",
-        DataType::Timestamp(..) => "points in time",
+        DataType::Timestamp(..) => "timestamps",
         DataType::Time32(_) | DataType::Time64(_) => "times of day",
         DataType::Duration(_) | DataType::Interval(_) => "spans of time",
         DataType::Struct(_) | DataType::Map(..) => "structures",

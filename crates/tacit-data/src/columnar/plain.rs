@@ -117,7 +117,7 @@ pub(crate) fn unwritable(target: &Path, error: &dyn std::fmt::Display) -> Error 
     let error = error.to_string();
     // Here it was no reader that panicked.
     let said = match error.split_once(PANICKED) {
-        Some((_, place)) => format!("what should write it failed{place}; name an output of another format"),
+        Some((_, place)) => format!("writing it failed{place}; name an output of another format"),
         None => error,
     };
     Error::Unwritable { path: target.to_owned(), source: std::io::Error::other(said) }

@@ -204,7 +204,8 @@ fn units(input: &Input, file: &ParquetMetaData, damaged: &dyn Fn(String) -> Erro
             (Some(one), Some(other)) => {
                 let column = format!("`{}`", tacit_crypto::text::shown(&column.path().string()));
                 let what =
-                    "a point in time is expected that microseconds hold, or nanoseconds from 1677 to 2262"
+                    "a timestamp that fits into microseconds is expected, or one in nanoseconds from 1677 to \
+                     2262"
                         .to_owned();
                 let (path, place) = (input.path().to_owned(), Place::Row(one.max(other)));
                 return Err(Error::Cell { path, place, column, what });

@@ -24,7 +24,7 @@ pub(super) fn unwritten(error: &str) -> String {
     if error.contains(CHANGED) {
         return CHANGED.to_owned();
     }
-    "a part of it that tacit does not write so; name the output otherwise: .arrow, .parquet or .csv"
+    "a part of it that tacit cannot write in this format; choose another format: .arrow, .parquet or .csv"
         .to_owned()
 }
 
@@ -35,13 +35,13 @@ fn of_library(error: &str) -> &'static str {
     if says(&["utf-8", "utf8"]) {
         "text that is not UTF-8; write it as UTF-8"
     } else if has(&["Disabled feature at compile time", "The codec type"]) || says(&["lzo", "brotli"]) {
-        "compression that tacit does not read; write the file with Snappy, Zstd or gzip"
+        "compression that tacit does not support; write the file with Snappy, Zstd or gzip"
     } else if says(&["encrypt", "decrypt", "pare"]) {
         ENCRYPTED
     } else if says(&["eof", "too early", "unexpected end", "smaller than", "end of file"]) {
-        "the file is cut short; make it again"
+        "the file is truncated; make it again"
     } else if says(&["not yet", "unsupported", "not supported", "not implemented", "nyi"]) {
-        "a part that tacit does not read; write it as text"
+        "a part that tacit does not support; write it as text"
     } else {
         "the data is damaged; make the file again"
     }
@@ -59,11 +59,11 @@ mod tests {
         let panicked = crate::fault::guarded(|| -> Result<(), String> { panic!("a cell") });
         for error in [unwritten(panicked.as_ref().unwrap_err()), panicked.clone().unwrap_err()] {
             let said = unwritable(Path::new("o.parquet"), &error).to_string();
-            assert!(said.contains("what should write it failed at ") && said.contains("words.rs"), "{said}");
+            assert!(said.contains("writing it failed at ") && said.contains("words.rs"), "{said}");
             assert!(!said.contains("read") && !said.contains("again") && !said.contains("a cell"), "{said}");
         }
         let said = unwritten("NYI: Attempting to write an Arrow type that is not yet implemented");
-        assert!(said.contains("does not write"), "{said}");
+        assert!(said.contains("cannot write"), "{said}");
         assert!(unwritten("External: No space left on device (os error 28)").contains("No space"));
     }
 }

@@ -333,7 +333,11 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                         }
                     };
                     let refused = |row| {
-                        unfit(row, "a time is expected that milliseconds hold, or a date that is a whole day")
+                        unfit(
+                            row,
+                            "a time that fits into milliseconds is expected, or a date that is a \
+                                    whole day",
+                        )
                     };
                     let made = unfits.through(&plain, whole).map_err(refused)?;
                     guarded(|| cast(&made, to)).map_err(|error| self.failed(&error))

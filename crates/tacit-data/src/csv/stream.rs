@@ -2,12 +2,10 @@
 //! skipped and a line that names the separator.
 
 use super::{MaxRow, Options};
-use crate::encoding::Decoded;
+use crate::encoding::{BYTE_ORDER_MARK, Decoded};
 use crate::fault::{Error, Place, Result};
 use crate::input::{BUFFER, Input};
 use std::io::{self, Read};
-
-pub(super) const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// Where rows begin.
 pub(super) struct Start {
@@ -21,15 +19,13 @@ pub(super) struct Start {
 /// The text of `input`, and how it begins.
 pub(super) fn open(input: &Input, options: &Options) -> Result<(Ahead, Start)> {
     let reader = input.reader()?;
-    let mut text = Ahead::new(match options.encoding.filter(|encoding| !encoding.is_utf8()) {
+    let encoding = options.encoding.filter(|encoding| !encoding.is_utf8());
+    let mut text = Ahead::new(match encoding {
         Some(encoding) => Box::new(Decoded::new(reader, encoding)),
         None => Box::new(reader),
     });
     let mut start = Start { delimiter: None, byte_order_mark: false, line: 1 };
-    if text.ahead().starts_with(BYTE_ORDER_MARK) {
-        text.pass(BYTE_ORDER_MARK.len());
-        start.byte_order_mark = true;
-    }
+    start.byte_order_mark = pass_marks(&mut text) && encoding.is_none();
     for _ in 0..options.skip_lines {
         if !pass_line(&mut text, options.max_row).map_err(|most| {
             let (path, place) = (input.path().to_owned(), Place::Line(start.line));
@@ -38,13 +34,26 @@ pub(super) fn open(input: &Input, options: &Options) -> Result<(Ahead, Start)> {
             break;
         }
         start.line += 1;
+        pass_marks(&mut text);
     }
     if let Some((delimiter, bytes)) = named_delimiter(text.ahead()) {
         text.pass(bytes);
         start.delimiter = Some(delimiter);
         start.line += 1;
+        pass_marks(&mut text);
     }
     Ok((text, start))
+}
+
+/// Passes byte order marks, of which files that were joined have several; whether there was one. Left where it is, one
+/// would be an invisible part of the first cell.
+fn pass_marks(text: &mut Ahead) -> bool {
+    let mut is_there = false;
+    while text.ahead().starts_with(BYTE_ORDER_MARK) {
+        text.pass(BYTE_ORDER_MARK.len());
+        is_there = true;
+    }
+    is_there
 }
 
 /// Passes a line with its end; `false` at the end of the text, or how long a line may be.

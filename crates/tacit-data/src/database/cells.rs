@@ -87,7 +87,7 @@ impl Column {
             Cells::Float4(cells) => cells.append_value(number(text)?),
             Cells::Float8(cells) => cells.append_value(number(text)?),
             Cells::Decimal(cells, _, scale) => cells.append_value(decimal(text, *scale).ok_or(
-                "is a number that a decimal cannot hold, such as NaN; make text of it in the query",
+                "is a number that does not fit into a decimal, such as NaN; convert it to text in the query",
             )?),
             Cells::Date(cells) => cells.append_value(date(text).ok_or(OUT_OF_RANGE)?),
             Cells::Moment(cells, _) => cells.append_value(moment(text).ok_or(OUT_OF_RANGE)?),
@@ -117,7 +117,7 @@ impl Column {
     }
 }
 
-const OUT_OF_RANGE: &str = "is infinite or before Christ; make text of it in the query";
+const OUT_OF_RANGE: &str = "is infinite or before Christ; convert it to text in the query";
 
 impl Cells {
     fn data_type(&self) -> DataType {

@@ -81,13 +81,13 @@ impl Settings {
         hosts.iter().for_each(|host| _ = config.host(host));
         let mut addresses = Vec::new();
         for address in get("hostaddr").into_iter().flat_map(|list| list.split(',')) {
-            let address: IpAddr = address.parse().map_err(|_| "`hostaddr` is no address")?;
+            let address: IpAddr = address.parse().map_err(|_| "`hostaddr` is not a valid address")?;
             config.hostaddr(address);
             addresses.push(address);
         }
         let ports = get("port").unwrap_or(PORT);
         for port in ports.split(',') {
-            config.port(port.parse().map_err(|_| "the port is no number up to 65535")?);
+            config.port(port.parse().map_err(|_| "the port is not a number up to 65535")?);
         }
         let own = variable("USER").or_else(|| variable("LOGNAME"));
         let user = get("user")
@@ -101,7 +101,7 @@ impl Settings {
         }
         let seconds = get("connect_timeout")
             .map_or(Ok(30), str::parse)
-            .map_err(|_| "`connect_timeout` is no number")?;
+            .map_err(|_| "`connect_timeout` is not a number")?;
         config.connect_timeout(Duration::from_secs(seconds));
         config.keepalives_idle(Duration::from_secs(60)).keepalives_interval(Duration::from_secs(15));
         config.target_session_attrs(match get("target_session_attrs").unwrap_or("any") {
@@ -207,7 +207,7 @@ fn of_service(
     let files = own.into_iter().chain([Path::new(&folder).join("pg_service.conf")]);
     let mut texts = files.filter_map(|file| std::fs::read_to_string(file).ok());
     let found = texts.find_map(|text| profile::section(&text, service));
-    found.ok_or_else(|| "the service that is named stands in no pg_service.conf".into())
+    found.ok_or_else(|| "the named service is not in any pg_service.conf".into())
 }
 
 fn is_here(host: &str) -> bool {
@@ -224,9 +224,7 @@ fn of_tls(
 ) -> Result<Option<Option<PathBuf>>, String> {
     let wanted = match mode {
         Some("disable" | "allow") if !is_here => {
-            return Err(
-                "a server beyond this machine is spoken to under TLS alone; leave `sslmode` out".into()
-            );
+            return Err("connections to other machines always use TLS; leave `sslmode` out".into());
         }
         None | Some("disable" | "allow" | "prefer") => false,
         Some("require" | "verify-ca" | "verify-full") => true,
@@ -345,7 +343,7 @@ mod tests {
         ] {
             assert!(tls(safe), "{safe}");
         }
-        assert!(fault("postgresql://db.example/?sslmode=disable").contains("TLS alone"));
+        assert!(fault("postgresql://db.example/?sslmode=disable").contains("always use TLS"));
         assert!(fault("postgresql://db.example/?sslmode=maybe").contains("sslmode"));
     }
 

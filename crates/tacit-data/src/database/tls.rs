@@ -39,7 +39,7 @@ impl Connector {
                 store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
                 if store.is_empty() {
                     return Err(
-                        "this system has no certificates of authorities; name some by sslrootcert".into()
+                        "this system has no certificates of authorities; set some with sslrootcert".into()
                     );
                 }
             }

@@ -92,7 +92,7 @@ impl<'a> Sheets<'a> {
             sheet.strip_prefix('\'').and_then(|sheet| sheet.strip_suffix('\'')).unwrap_or(sheet)
         });
         let Some(range) = range else { return Ok(all(sheet)) };
-        let (rows, columns) = area(range).ok_or("a range of cells is written as in Sheet1!A1:D9")?;
+        let (rows, columns) = area(range).ok_or("write a range of cells as in Sheet1!A1:D9")?;
         Ok(Sheets { sheet, rows, columns })
     }
 
@@ -408,7 +408,7 @@ pub(crate) fn read(input: &Input, kind: Kind, part: Option<&str>, options: &Opti
 
 /// That a workbook takes more memory than it may, or than there is.
 fn too_large(path: &Path, needed: u64) -> Error {
-    let what = format!("it takes {} MiB of memory, which is too much here; save it as .csv", needed >> 20);
+    let what = format!("it needs {} MiB of memory, which is not available; save it as .csv", needed >> 20);
     Error::Damaged { path: path.to_owned(), format: "Excel", what }
 }
 
@@ -532,14 +532,14 @@ fn bounded(input: &Input) -> Result<()> {
         std::io::copy(&mut part.take(most + 1), &mut seen).map_err(|error| said(&error))?;
         all += seen.bytes;
         if seen.bytes > most {
-            let what = format!("a part of it unpacks to more than {} MiB", most >> 20);
-            return Err(damaged(path, &what));
+            let what = format!("a part of it decompresses to more than {} MiB", most >> 20);
+            return Err(Error::Damaged { path: path.to_owned(), format: "Excel", what });
         }
         if seen.has_cdata && kind == Part::Sheet {
             return Err(damaged(path, "a part of it has cells in CDATA"));
         }
         if seen.records.is_some_and(|records| records.is_read_short()) {
-            return Err(damaged(path, "a part of it has rows or cells that are passed over"));
+            return Err(damaged(path, "a part of it has rows or cells that would be skipped"));
         }
         let size = seen.bytes;
         needed = needed.saturating_add(match kind {
@@ -572,7 +572,6 @@ fn damaged(path: &Path, what: &str) -> Error {
     // A library's own words may quote what a cell holds.
     let what = match is_secret(what) {
         true => "it is protected by a password; save it without one",
-        false if what.starts_with("a part of it unpacks") => what,
         false => "save it again as .xlsx, or as .csv",
     };
     Error::Damaged { path: path.to_owned(), format: "Excel", what: what.to_owned() }
@@ -639,7 +638,7 @@ impl<R: Read + Seek> Reading<'_, R> {
             last = (at.0, Some(at.1));
             // Room is made for every column up to the last: what a file says of a cell's place is no measure.
             if u64::from(at.0) >= SHEET_ROWS || at.1 as usize >= SHEET_COLUMNS {
-                return Err(damaged(path, "a cell lies where no sheet has one"));
+                return Err(damaged(path, "a cell is beyond the limits of a sheet"));
             }
             if !part.holds(at) {
                 return Ok(());
@@ -815,10 +814,8 @@ enum Unread {
 impl Unread {
     fn words(&self) -> &'static str {
         match self {
-            Unread::Error => {
-                "the cell holds an error, such as #N/A; mend it, or let error cells count as empty"
-            }
-            Unread::Date => "the cell holds a date or time that the calendar does not have",
+            Unread::Error => "the cell has an error, such as #N/A; fix it, or let error cells count as empty",
+            Unread::Date => "the cell has a date or time that does not exist",
         }
     }
 }

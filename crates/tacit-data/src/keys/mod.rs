@@ -158,7 +158,7 @@ impl KeyType {
         let invalid = match kind {
             Kind::Text | Kind::Compatible | Kind::Name => return reason.to_string(),
             Kind::Email | Kind::Gmail => "not a valid e-mail address",
-            Kind::Phone(_) => "not a valid telephone number",
+            Kind::Phone(_) => "not a valid phone number",
             Kind::Date(_) => "not a valid date",
             Kind::Int => "not a whole number",
             Kind::Decimal(_) => "not a valid decimal",
@@ -179,7 +179,7 @@ impl KeyType {
                 "ambiguous: remove separators of thousands".to_owned()
             }
             (Reason::Form | Reason::Character | Reason::Length, _) => invalid.to_owned(),
-            (Reason::Range, Kind::Date(_)) => "there is no such day".to_owned(),
+            (Reason::Range, Kind::Date(_)) => "this day does not exist".to_owned(),
             (Reason::Range, _) => invalid.to_owned(),
             (reason, _) => reason.to_string(),
         }
@@ -348,10 +348,7 @@ impl NoType {
             (Some(form), _) => format!("give {form}"),
             (None, Some(near)) => format!("did you mean `{near}`?"),
             (None, None) => {
-                format!(
-                    "give one of {} (a column whose name holds a colon is written NAME:text)",
-                    KeyType::NAMES
-                )
+                format!("give one of {} (write a column whose name has a colon as NAME:text)", KeyType::NAMES)
             }
         }
     }

@@ -41,7 +41,7 @@ pub fn read(path: &Path, names: &[&str]) -> Result<Vec<Option<Loaded>>> {
         _ => Error::Unreadable { path: path.to_owned(), source: open_fault(path, error) },
     })?;
     let mut archive = guarded(|| zip::ZipArchive::new(BufReader::new(file)))
-        .map_err(|_| refused("not a whole NumPy archive (.npz)".to_owned()))?;
+        .map_err(|_| refused("not a complete NumPy archive (.npz)".to_owned()))?;
     let load = |name: &&str| {
         let Some(at) = archive.index_for_name(&format!("{name}.npy")) else { return Ok(None) };
         let loaded = guarded(|| {
@@ -62,7 +62,7 @@ pub fn read(path: &Path, names: &[&str]) -> Result<Vec<Option<Loaded>>> {
 }
 
 fn damaged<E>(_: E) -> String {
-    "not a whole array of NumPy's".to_owned()
+    "not a complete NumPy array".to_owned()
 }
 
 /// The array in these bytes, and nothing behind it.
@@ -71,12 +71,13 @@ fn array(bytes: &[u8]) -> std::result::Result<Loaded, String> {
     let array = NpyFile::new(&mut rest).map_err(damaged)?;
     let shape = array.shape().to_vec();
     if shape.len() > MOST_AXES {
-        return Err(format!("{MOST_AXES} axes at most are read"));
+        return Err(format!("at most {MOST_AXES} axes are supported"));
     }
     if array.order() == Order::Fortran && shape.len() > 1 {
-        return Err("its columns come first; save numpy.ascontiguousarray of it".to_owned());
+        return Err("its columns are first; save numpy.ascontiguousarray of it".to_owned());
     }
-    let unfit = "uint8, bool, uint64 or bytes (S) are read; convert it, as with astype('uint8')".to_owned();
+    let unfit =
+        "uint8, bool, uint64 or bytes (S) are supported; convert it, as with astype('uint8')".to_owned();
     let DType::Plain(kind) = array.dtype() else { return Err(unfit) };
     let each = kind.num_bytes().filter(|each| *each > 0).ok_or_else(|| unfit.clone())? as u64;
     // What is announced must be there before room for it is taken, and nothing more.
@@ -167,24 +168,24 @@ mod tests {
     #[test]
     fn what_is_no_array_is_refused() {
         let said = |file: &tempfile::NamedTempFile| read(file.path(), &["u"]).err().unwrap().to_string();
-        assert!(said(&stored(b"u\n1\n")).contains("not a whole NumPy archive"));
+        assert!(said(&stored(b"u\n1\n")).contains("not a complete NumPy archive"));
         // More elements announced than there are.
         let file = archive(&[("u", Element::U8, &[3], &[0, 1, 1])]);
         let bytes = std::fs::read(file.path()).unwrap();
         let at = bytes.windows(4).position(|window| window == b"(3,)").unwrap();
         let mut longer = bytes.clone();
         longer[at..at + 4].copy_from_slice(b"(9,)");
-        assert!(said(&stored(&longer)).contains("its array `u`: not a whole array"));
+        assert!(said(&stored(&longer)).contains("its array `u`: not a complete NumPy array"));
         // A bit that has changed, and bytes behind the elements.
         let data = bytes.windows(3).rposition(|window| window == [0, 1, 1]).unwrap();
         let mut flipped = bytes.clone();
         flipped[data] ^= 1;
-        assert!(said(&stored(&flipped)).contains("its array `u`: not a whole array"));
+        assert!(said(&stored(&flipped)).contains("its array `u`: not a complete NumPy array"));
         let mut shorter = bytes.clone();
         shorter[at..at + 4].copy_from_slice(b"(2,)");
-        assert!(said(&stored(&shorter)).contains("its array `u`: not a whole array"));
-        assert!(said(&archive(&[("u", Element::U8, &[1, 1, 1], &[1])])).contains("2 axes at most"));
-        assert!(said(&archive(&[("u", Element::Bytes(0), &[1 << 40], &[])])).contains("are read"));
+        assert!(said(&stored(&shorter)).contains("its array `u`: not a complete NumPy array"));
+        assert!(said(&archive(&[("u", Element::U8, &[1, 1, 1], &[1])])).contains("at most 2 axes"));
+        assert!(said(&archive(&[("u", Element::Bytes(0), &[1 << 40], &[])])).contains("are supported"));
         let mut longest = bytes;
         let digits = b"(9999999999999999999,)";
         longest[at..at + digits.len()].copy_from_slice(digits);

@@ -364,7 +364,7 @@ fn points_in_time_are_keys_of_the_type_date_alone() {
         assert_eq!(keys.elements(), [hasher.hash(["2024-01-31"]).unwrap()]);
         assert_eq!((keys.rows(), keys.rows_without_key()), (3, 2));
         let error = open(of("t", "text")).err().unwrap().to_string();
-        assert!(error.contains("points in time") && error.contains("t:date"), "{error}");
+        assert!(error.contains("timestamps") && error.contains("t:date"), "{error}");
         assert!(matches!(open(of("z", "date")).err().unwrap(), Error::KeyType { .. }));
     }
 }

@@ -398,7 +398,7 @@ fn packed_tables_that_are_cut_short_are_refused() {
             let error =
                 open(&path, "k", Options::default()).err().unwrap_or_else(|| panic!("{length} bytes"));
             let text = error.to_string();
-            assert!(text.contains("t.csv") && text.contains(packing) && text.contains("cut short"), "{text}");
+            assert!(text.contains("t.csv") && text.contains(packing) && text.contains("truncated"), "{text}");
         }
     }
 }

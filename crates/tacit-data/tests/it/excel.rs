@@ -102,9 +102,9 @@ fn what_is_no_part_of_a_workbook_is_said_in_a_line() {
     let said = |path: PathBuf| open(&path, "id", Options::default()).err().unwrap().to_string();
     for (name, words) in [
         (part(&path, "Other"), "it has no sheet of that name; it has `My Data`, `empty`"),
-        (part(&path, "My Data!C3:"), "a range of cells is written as in Sheet1!A1:D9"),
+        (part(&path, "My Data!C3:"), "write a range of cells as in Sheet1!A1:D9"),
         (part(&path, "empty"), "is empty"),
-        (part(&plain, "Sheet1"), "the file is no workbook"),
+        (part(&plain, "Sheet1"), "the file is not a workbook"),
     ] {
         let error = said(name);
         assert!(error.contains(words) && error.lines().count() == 1, "{error}");
@@ -146,7 +146,7 @@ fn cells_that_hold_errors_are_refused_or_counted() {
     sheet.write(2, 1, Formula::new("=NA()").set_result("#N/A")).unwrap();
     book.save(&path).unwrap();
     let error = open(&path, "k", Options::default()).err().unwrap().to_string();
-    assert!(error.contains("e.xlsx, cell B3: the cell holds an error"), "{error}");
+    assert!(error.contains("e.xlsx, cell B3: the cell has an error"), "{error}");
     let options = Options { error_cells: ErrorCells::Null, ..Options::default() };
     let (source, keys) = open(&path, "k", options).unwrap();
     assert_eq!((source.error_cells(), keys.rows()), (1, 2));

@@ -168,7 +168,7 @@ fn what_a_peer_gives_is_escaped() {
     ] {
         let (table, _) = open(options);
         let error = table.holds_behind(Path::new("o.txt"), &names).unwrap_err().to_string();
-        assert!(error.contains("cannot hold every cell of the peer's"), "{error}");
+        assert!(error.contains("cannot contain every cell of the peer's"), "{error}");
         table.holds_behind(Path::new("o.parquet"), &names).unwrap();
     }
 }

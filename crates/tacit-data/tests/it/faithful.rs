@@ -366,7 +366,7 @@ fn columns_that_cannot_be_read_are_named_though_they_are_no_key() {
     let path = folder.file("t.parquet", write(&cells));
     for target in ["o.parquet", "o.csv", "o.arrow"] {
         let error = refused(&path, target).to_string();
-        assert!(error.contains("column 2 (`note`) cannot be read behind row 0"), "{error}");
+        assert!(error.contains("column 2 (`note`) cannot be read after row 0"), "{error}");
         assert!(error.contains("not UTF-8") && !error.contains("SECRET"), "{error}");
     }
     let whole = folder.file("t.parquet", write(&[b"fine", b"\xc3\xa9"]));

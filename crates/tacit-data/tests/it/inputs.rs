@@ -80,7 +80,7 @@ fn packed_tables_that_are_cut_or_changed_are_refused() {
     for (packed, packing) in [(XZ, "xz"), (BZIP2, "bzip2"), (DEFLATED, "zip"), (STORED, "zip")] {
         for length in 10..packed.len() {
             let text = folder.error(&packed[..length], Options::default()).to_string();
-            assert!(text.contains("t.dat") && text.contains("cut short"), "{length} {packing} {text}");
+            assert!(text.contains("t.dat") && text.contains("truncated"), "{length} {packing} {text}");
         }
     }
     // A byte of the content, whose checksum tells.
@@ -119,7 +119,7 @@ fn archives_that_hold_no_single_table_say_what_they_hold() {
         (&include_bytes!("files/several.zip")[..], &["2 files", "`a.csv`", "unpack it"][..]),
         (include_bytes!("files/empty.zip"), &["zip archive without a file"]),
         (include_bytes!("files/encrypted.zip"), &["`t.csv`", "encrypted"]),
-        (include_bytes!("files/by-lzma.zip"), &["`data/t.csv`", "packed by", "unpack it"]),
+        (include_bytes!("files/by-lzma.zip"), &["`data/t.csv`", "compressed with", "unpack it"]),
         (include_bytes!("files/workbook.zip"), &["Excel"]),
         (include_bytes!("files/arrays.npz"), &["NumPy arrays"]),
     ] {
@@ -146,7 +146,7 @@ fn what_is_no_table_says_what_it_is_and_what_to_do() {
         (b"PARE\x15\0\x15\x0e\0\0\0PARE", "an encrypted Parquet file", "decrypt"),
         (b"SQLite format 3\0\x10\0", "an SQLite database", "CSV"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "old Excel workbook", "CSV UTF-8"),
-        (page, "a web page (HTML)", "log in"),
+        (page, "a web page (HTML)", "login"),
         (b"[\n  {\"k\": 1}\n]\n", "JSON", "jq -c"),
         (b"[{\"k\": 1}, {\"k\": 2}]", "JSON", "jq -c"),
         (b"{\n  \"k\": 1\n}\n", "JSON", "jq -c"),
@@ -225,6 +225,60 @@ fn bytes_that_are_no_text_are_named_by_line_and_column_with_a_guess() {
     let error = folder.error(&wide, Options::default());
     assert!(matches!(error, Error::Encoded { encoding: "utf-16le", .. }), "{error}");
     assert!(error.to_string().contains("utf-16le"), "{error}");
+}
+
+#[test]
+fn a_byte_order_mark_names_the_encoding_and_is_not_contradicted() {
+    let folder = Folder::new();
+    let text = "\u{feff}k,n\nZoë,1\nKöln,2\n";
+    let (little, big): (Vec<u8>, Vec<u8>) = (
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+    );
+    for (content, encoding, other) in [
+        (&little[..], "utf-16le", "utf-16be"),
+        (&big[..], "utf-16be", "utf-8"),
+        (text.as_bytes(), "utf-8", "windows-1252"),
+    ] {
+        for options in [Options::default(), named(encoding)] {
+            let (source, keys) = read(&folder.file(content), "k", options).unwrap();
+            assert_eq!(keys.elements(), elements(&["zoë", "köln"]), "{encoding}");
+            assert!(written(&source, &keys, &[1], "out.csv").ends_with("k,n\nKöln,2\n"), "{encoding}");
+        }
+        let error = folder.error(content, named(other));
+        let Error::Marked { marked, named, .. } = error else { panic!("{encoding} {error}") };
+        assert_eq!((marked, named), (encoding, other));
+    }
+    let error = folder.error(b"\xff\xfe\0\0k\0\0\0\n\0\0\0", Options::default());
+    assert!(matches!(error, Error::Kind { kind: "text in UTF-32", .. }), "{error}");
+}
+
+/// Files that were joined have several marks, and none is a part of a cell; the first mark hides no private key either.
+#[test]
+fn marks_are_no_part_of_a_table_wherever_it_begins() {
+    let folder = Folder::new();
+    let headless = |skip_lines| Options { header: Header::None, skip_lines, ..Options::default() };
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let marked = "\u{feff}\u{feff}bob,1\nann,2\n";
+    for (content, options) in [
+        (marked.as_bytes().to_vec(), headless(0)),
+        (wide(marked), headless(0)),
+        (format!("sep=,\n{marked}").into_bytes(), headless(0)),
+        (format!("title\n{marked}").into_bytes(), headless(1)),
+    ] {
+        let (_, keys) = read(&folder.file(&content), "1", options).unwrap();
+        assert_eq!(keys.elements(), elements(&["bob", "ann"]), "{content:?}");
+    }
+    for secret in ["tacit-ed25519-private AAAA\n", "-----BEGIN PRIVATE KEY-----\nAAAA\n"] {
+        for content in [format!("\u{feff}{secret}").into_bytes(), wide(&format!("\u{feff}{secret}"))] {
+            let error = folder.error(&content, Options::default());
+            assert!(matches!(error, Error::Kind { .. }) && !error.to_string().contains("AAAA"), "{error}");
+        }
+    }
+    // JSON lines are known in any encoding.
+    let lines = wide("\u{feff}{\"k\":\"Zoë\",\"n\":1}\n{\"k\":\"Köln\",\"n\":2}\n");
+    let path = folder.file(lines);
+    assert_eq!(read(&path, "k", Options::default()).unwrap().1.elements(), elements(&["zoë", "köln"]));
 }
 
 /// What stands in front of a table is passed over, and lines count from the file's first.

@@ -108,8 +108,8 @@ fn what_is_no_object_is_refused_with_its_line() {
         ("{\"k\": 1", "line 3: a JSON object is expected"),
         ("[1, 2]", "line 3: a JSON object is expected"),
         ("{\"k\": 01}", "line 3: a JSON object is expected"),
-        ("{\"k\": 1, \"k\": 2}", "line 3: a member's name is there twice"),
-        ("{\"k\": \"\\ud800\"}", "line 3: a text holds half a character"),
+        ("{\"k\": 1, \"k\": 2}", "line 3: a member's name occurs twice"),
+        ("{\"k\": \"\\ud800\"}", "line 3: a text has half a character"),
         ("{\"k\": 1} {\"k\": 2}", "line 3: a JSON object is expected"),
     ] {
         let path = folder.file(format!("{{\"k\": \"secret\"}}\n\n{line}\n"));

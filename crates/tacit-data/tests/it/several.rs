@@ -180,19 +180,19 @@ fn a_difference_is_a_line_that_names_file_and_column() {
     assert!(!error.contains("secret"), "{error}");
     let error = said(&[a.clone(), more]);
     assert!(error.contains("more.csv: column 3 is not in"), "{error}");
-    assert!(said(&[a.clone(), broken]).contains("broken.csv, line 3: 1 fields where the first line has 2"));
+    assert!(said(&[a.clone(), broken]).contains("broken.csv, line 3: 1 fields, but the first line has 2"));
     let one = file("a.parquet", &parquet(["k", "n"], &[Some("a")], &[1]));
     let other = file("b.parquet", &parquet(["k", "m"], &[Some("a")], &[1]));
     let error = said(&[one.clone(), other.clone()]);
     assert!(error.contains("b.parquet: column 2 (`n`) of") && error.lines().count() == 1, "{error}");
     let error = said(&[one, file("t.csv", b"k,n\na,1\n")]);
-    assert!(error.contains("t.csv: column 2 holds text, and in"), "{error}");
+    assert!(error.contains("t.csv: column 2 has text, but in"), "{error}");
     // Names that lead to nothing.
-    assert!(said(&[folder.path().join("*.txt")]).contains("there is no such file"));
+    assert!(said(&[folder.path().join("*.txt")]).contains("no such file"));
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    assert!(said(std::slice::from_ref(&empty)).contains("the folder has no table in it"));
-    assert!(said(&[folder.path().to_owned()]).contains("empty: a folder within a folder"));
+    assert!(said(std::slice::from_ref(&empty)).contains("the directory has no table in it"));
+    assert!(said(&[folder.path().to_owned()]).contains("empty: a subdirectory"));
     fs::remove_dir(&empty).unwrap();
     // A cut file among them is named.
     let cut = parquet(["k", "n"], &[Some("a"), Some("b")], &[1, 2]);
@@ -308,7 +308,7 @@ fn files_of_several_kinds_are_one_table_if_their_cells_mean_the_same() {
     // Decimals and text have one type among the columns, and are other keys.
     let decimals = file("d.jsonl", b"{\"k\":1.50,\"n\":\"y\"}\n");
     let error = open(&[csv, decimals], "k").err().unwrap().to_string();
-    assert!(error.contains("d.jsonl: column 1") && error.contains("holds other values"), "{error}");
+    assert!(error.contains("d.jsonl: column 1") && error.contains("has other values"), "{error}");
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn parts_in_json_lines_have_the_columns_of_all_of_them() {
     fs::write(&twice[0], "{\"k\":\"a\"}\n").unwrap();
     fs::write(&twice[1], "{\"k\":\"b\",\"k\":\"c\"}\n").unwrap();
     let error = open(&twice, "k").map(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("2.jsonl") && error.contains("line 1: a member's name is there twice"), "{error}");
+    assert!(error.contains("2.jsonl") && error.contains("line 1: a member's name occurs twice"), "{error}");
 }
 
 /// An Arrow file, or a stream, of batches with the keys `k` and this column `d` each.

@@ -129,7 +129,7 @@ fn the_text_of_a_csv_file_is_read_as_its_columns_are_named() {
     assert_eq!(said[0][1], "125");
     fs::write(&path, "day,price\n2024-02-29,1\n2023-02-29,1.234\n").unwrap();
     for (column, words) in [
-        ("day:date", ["line 3", "`day`", "calendar"]),
+        ("day:date", ["line 3", "`day`", "day that exists"]),
         ("price:decimal2", ["line 3", "`price`", "at most 2 digits"]),
     ] {
         let said = read(&path, &[column]).unwrap_err();
@@ -235,7 +235,7 @@ fn a_table_that_changed_is_refused_and_a_list_has_no_place_in_csv() {
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1)])]);
     parquet(&path, vec![("n", array(Int64Array::from(vec![1]))), ("l", array(lists))]);
     let said = extend(&path, &folder.path().join("o.csv"), true).unwrap_err().to_string();
-    assert!(said.contains("CSV cannot hold column 2"), "{said}");
+    assert!(said.contains("CSV cannot contain column 2"), "{said}");
 }
 
 /// A party without inputs: the rows of its table count, whatever they hold.

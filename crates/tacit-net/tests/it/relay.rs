@@ -146,7 +146,7 @@ fn others_that_wait_there_are_not_joined_and_nobody_waits_in_anothers_place() {
         for stranger in waiting {
             let error = stranger.join().unwrap().err().expect("nobody wants it");
             assert!(
-                matches!(&error, Error::NobodyMet { .. }) && error.to_string().contains("did not come"),
+                matches!(&error, Error::NobodyMet { .. }) && error.to_string().contains("did not reach"),
                 "{error}"
             );
         }
@@ -383,7 +383,7 @@ fn who_shows_anothers_key_says_an_old_call_again_or_speaks_otherwise_is_turned_a
     loop {
         let why = relay.turned_away();
         let count = |what: &str| why.iter().filter(|why| why.contains(what)).count();
-        if (count("has not the key"), count("does not speak"), count("malformed")) == (2, 1, 2) {
+        if (count("does not have the key"), count("does not speak"), count("malformed")) == (2, 1, 2) {
             break;
         }
         assert!(Instant::now() < end && why.len() <= 5, "{why:?}");
@@ -457,7 +457,7 @@ fn a_relay_for_some_keys_says_so_to_others() {
     let patience = Patience { wait: Some(Duration::from_secs(20)), ..Patience::default() };
     let place = Place::Relay(relay.address.clone());
     let error = invite(&place, &eve, "", &patience, |_| ()).expect_err("no invitations");
-    assert!(error.to_string().contains("takes no invitations"), "{error}");
+    assert!(error.to_string().contains("accepts no invitations"), "{error}");
     let (a, b) =
         (options(&relay.address, &alice, bob.public()), options(&relay.address, &bob, alice.public()));
     scope(|scope| {

@@ -254,7 +254,7 @@ fn truncated_and_oversized_greetings() {
 fn a_silent_peer_meets_the_deadline() {
     let start = Instant::now();
     let (a, b) = meet(&[], false);
-    in_vain(&a, "no greeting in time");
+    in_vain(&a, "no handshake in time");
     assert!(matches!(b, Error::Timeout { .. }) && b.to_string().contains("greeting"), "{b}");
     assert!(start.elapsed() < Duration::from_secs(5));
 }

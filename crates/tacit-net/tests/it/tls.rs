@@ -114,7 +114,7 @@ fn the_wrong_peer_is_refused_on_both_sides() {
             if *expected == alice.public().fingerprint() && *found == eve.public().fingerprint()),
         "{b}"
     );
-    assert!(e.to_string().contains("it refused your key"), "{e}");
+    assert!(e.to_string().contains("it rejected your key"), "{e}");
     assert_eq!((b.fault(), e.fault()), (Fault::Peer, Fault::Peer));
 }
 
@@ -301,7 +301,7 @@ fn nobody_comes_in_under_an_authority_with_which_anybody_can_sign() {
     let (a, b) = meet(alice(), bob());
     assert_eq!(a.unwrap().id(), b.unwrap().id());
     let (a, _) = refused(alice(), ours.tls("forged.bob.example", "alice.example"));
-    assert!(a.to_string().contains("anybody can sign"), "{a}");
+    assert!(a.to_string().contains("anyone can sign"), "{a}");
     let (_, b) = refused(ours.tls("forged.alice.example", "bob.example"), bob());
-    assert!(b.to_string().contains("anybody can sign"), "{b}");
+    assert!(b.to_string().contains("anyone can sign"), "{b}");
 }

@@ -105,8 +105,8 @@ fn check(party: Party<'_>, witness: Party<'_>) -> Result<Compared> {
             }
             None if record.both_signed || record.both_began => {
                 let what = format!(
-                    "it is missing in {}: records were removed, or cut off at the end; if that key is another party's, \
-                     name the keys of both parties",
+                    "it is missing in {}: records were removed, or the chain was truncated; if that key is \
+                     another party's, name the keys of both parties",
                     party.name
                 );
                 return Err(fault(record, what));
@@ -151,7 +151,7 @@ fn agree(own: &Record, shown: &Record) -> std::result::Result<bool, String> {
     match [(own, shown), (shown, own)].into_iter().find(|(one, other)| other.both_signed && !one.both_signed)
     {
         Some((one, _)) if may_lack(one) => Ok(true),
-        Some(_) => Err("both sides signed it, and one record says that it came to no end".into()),
+        Some(_) => Err("both sides signed it, but one record says that it was not completed".into()),
         None => Ok(false),
     }
 }
@@ -174,7 +174,7 @@ fn heads<'r>(
     for (_, place, record) in seen {
         let side = record.side.other();
         let Some(length) = record.head_named(side).and_then(|head| own.get(&head)) else {
-            let what = "lack the head that it names: records were removed, or cut off at the end";
+            let what = "lack the head that it names: records were removed, or the chain was truncated";
             return Err((record, format!("{} {what}", party.name)));
         };
         // Records that the witness had when this run began: by then the party had them too, but for those
@@ -184,7 +184,7 @@ fn heads<'r>(
         let late = at.checked_sub(1).and_then(|at| ends[at].1);
         if length > place || late.is_some_and(|late| late >= *length) {
             let what =
-                "name a head that is older or newer than the run: their chain was started again, or changed";
+                "name a head that is older or newer than the run: their chain was restarted or changed";
             return Err((record, format!("{} {what}", party.name)));
         }
     }

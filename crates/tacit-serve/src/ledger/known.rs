@@ -190,17 +190,15 @@ impl Ledger {
         let chain = shown(folder);
         let older = self.known.mark.is_none() && self.known.since.is_some_and(|latest| latest > 0);
         match (missing, records) {
-            (0, 0) if older => {
-                Some(format!("a new chain begins in {chain}; the ledger knows of runs before it"))
-            }
+            (0, 0) if older => Some(format!("a new chain starts in {chain}; the ledger has earlier runs")),
             (0, _) => None,
             (_, 0) => Some(format!(
-                "a new chain begins in {chain}; the ledger knows of {}: if their records are elsewhere, stop the \
-                 service and put them back, as peers miss them when they compare",
+                "a new chain starts in {chain}; the ledger has {}: if you have their records, stop the \
+                 service and restore them, because peers miss them when they compare",
                 counted(missing, "run")
             )),
             _ => Some(format!(
-                "{chain} has no record of {} that the ledger has charged; what was charged stays charged",
+                "{chain} has no record of {} that the ledger has charged; the charges stay",
                 counted(missing, "run")
             )),
         }
@@ -234,7 +232,7 @@ impl Ledger {
             );
             if !unknown.is_empty() {
                 words += &format!(
-                    "; NOT charged, as their records do not hold the charge: {} ({})",
+                    "; NOT charged, because their records do not have the charge: {} ({})",
                     unknown.len(),
                     unknown.join(", ")
                 );
@@ -286,8 +284,8 @@ impl Compared {
             )
         });
         format!(
-            "the ledger lacks {runs} that {folder} has ({latest}), and would give their budgets again; put back the \
-             newest ledger, or {ACCEPT}, which charges {charges} of them again",
+            "the ledger lacks {runs} that {folder} has ({latest}), and would allow their budgets to be spent \
+             again; restore the newest ledger, or {ACCEPT}, which charges {charges} of them again",
             runs = counted(self.lacking.len(), "run"),
             folder = shown(&self.folder),
         )

@@ -8,7 +8,7 @@ use tacit::job::psi::{Learns, Reveal};
 /// What the policy allows, in sentences, one a line.
 pub fn explain(policy: &Policy) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} {} {} and serves at most {} at once, {} of one client; a run may take {} s in all",
+        "{} {} {} and serves at most {} at a time, {} per client; a run may take {} s in total",
         service(policy),
         if policy.is_via { "waits at the relay" } else { "listens at" },
         tacit::net::shown(&policy.listen),
@@ -73,7 +73,7 @@ fn gate_words(gate: &Gate) -> String {
             [] => "at any time".to_owned(),
             hours => format!("{} (UTC)", hours.join(" and ")),
         },
-        gate.expires.as_ref().map_or(String::new(), |(date, _)| format!(", up to and with {date}"))
+        gate.expires.as_ref().map_or(String::new(), |(date, _)| format!(", up to and including {date}"))
     )
 }
 
@@ -98,11 +98,11 @@ fn lookup_words(policy: &Policy, name: &str, lookup: &Lookup) -> [String; 2] {
 
 fn source_words(name: &str, source: &Source) -> String {
     format!(
-        "{name} is {}, with the key {}; of it each client may learn {} in all, and get {} over all common keys in all",
+        "{name} is {}, with the key {}; each client may learn {} of it in total, and get {} in total",
         tacit::net::shown(&source.shown()),
         source.key.columns.join(" and "),
         counted(source.rows_in_total, "row"),
-        counted(source.aggregate_runs, "number")
+        counted(source.aggregate_runs, "aggregate")
     )
 }
 
@@ -115,7 +115,7 @@ fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
         "  {name}: {client} must announce {} to {}{}",
         job.min_peer_keys,
         counted(job.max_peer_keys, "distinct key"),
-        if job.post_quantum { ", and everything has to hold against a quantum computer" } else { "" }
+        if job.post_quantum { ", and all protocols must resist a quantum computer" } else { "" }
     ));
     for (reveal, learns, checked) in job.combinations(source) {
         if checked.is_err() {
@@ -138,9 +138,9 @@ fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
 /// Against whom what is said of a result holds.
 fn holds(security: Security) -> &'static str {
     match security {
-        Security::Malicious => "this holds even if the other side cheats",
+        Security::Malicious => "this is guaranteed even if the other side cheats",
         Security::SemiHonest => {
-            "this holds only if both sides follow the protocol: of a side that cheats nothing is promised"
+            "this is guaranteed only if both sides follow the protocol, and not against a side that cheats"
         }
     }
 }

@@ -135,7 +135,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
         match self.find(key).map(|value| (value.span().start, value.get_ref())) {
             None => self.missing(key),
             Some((at, DeValue::Array(items))) if items.is_empty() => {
-                self.fault(at, format!("`{key}` is empty; name one at least"));
+                self.fault(at, format!("`{key}` is empty; name at least one"));
             }
             Some(_) => {}
         }
@@ -190,7 +190,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     pub(super) fn tables(&mut self, key: &'static str) -> Vec<(At<String>, &'r DeTable<'i>)> {
         let Some(value) = self.find(key) else { return Vec::new() };
         let DeValue::Table(table) = value.get_ref() else {
-            self.fault(value.span().start, format!("`{key}` must hold tables: write [{key}.NAME]"));
+            self.fault(value.span().start, format!("`{key}` must contain tables: write [{key}.NAME]"));
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -246,7 +246,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
             if !self.known.contains(name) {
                 let known: Vec<&str> = self.known.iter().copied().collect();
                 let what = format!(
-                    "unknown key `{}` in {}; the keys are {}",
+                    "unknown setting `{}` in {}; the settings are {}",
                     tacit::net::shown(name),
                     self.name,
                     known.join(", ")

@@ -44,7 +44,8 @@ pub struct Floor<'a> {
 pub(super) fn as_asked(ask: &Ask, offer: &Offer) -> Result<()> {
     let differs = |what: &str, asked: &str, offered: &str| {
         Err(Error::Peer(format!(
-            "the offer is not what was asked for: {what} (asked `{}`, offered `{}`); ask the service's operator",
+            "the offer does not match the request: {what} (requested `{}`, offered `{}`); ask the service's \
+             operator",
             shown(asked),
             shown(offered)
         )))
@@ -99,8 +100,8 @@ impl Floor<'_> {
         if let Some(bytes) = offer.service_bytes_a_key.filter(|bytes| *bytes > job.max_cell) {
             let most = job.max_cell;
             let what = format!(
-                "the service's columns may take {bytes} for each of its keys (accepted: up to {most}); raise it if \
-                 that is expected",
+                "the service's columns may have {bytes} for each of its keys (accepted: up to {most}); raise \
+                 it if that is expected",
                 bytes = counted(bytes, "byte")
             );
             return refuse("max-cell", what);
@@ -140,8 +141,8 @@ impl Floor<'_> {
                 refuse("bounds", format!("the offer's are {offered}, accepted are {}", owner::written(taken)))
             }
             (ToOwner::Never, _) => {
-                let what = "the owner of the column gets the number that is made of it, and can read from it which \
-                            of the other side's keys match; set it, with bounds, if you accept that";
+                let what = "the owner of the column gets its aggregate, and can read from it which of the \
+                            peer's keys match; set it, with bounds, if you accept that";
                 refuse("result-to-owner", what.into())
             }
         }
@@ -154,7 +155,8 @@ impl Floor<'_> {
             && found != expected
         {
             return Err(Error::Peer(format!(
-                "the service's terms changed (their hash is {}, expected {}); review them, and name the new hash",
+                "the service's terms changed (their hash is {}, expected {}); review them, and set the new \
+                 hash",
                 hex(&found),
                 hex(&expected)
             )));

@@ -94,7 +94,7 @@ fn a_list_of_jobs_is_bounded_in_bytes() {
 fn an_offer_of_another_run_than_the_one_that_was_asked_for_is_rejected() {
     let fails = |request: &Ask, word: &str, change: fn(&mut Offer)| {
         let error = offered(request, change).err().unwrap().to_string();
-        assert!(error.contains("not what was asked for") && error.contains(word), "{error}");
+        assert!(error.contains("does not match the request") && error.contains(word), "{error}");
     };
     let to_client = asked(None, Some("client"));
     fails(&to_client, "who gets", |offer| offer.result = "service".into());

@@ -55,7 +55,7 @@ impl Visit<'_> {
         mut said: Said,
     ) -> std::result::Result<(), End> {
         if ask.reveal.as_deref().is_some_and(|kind| kind != LOOKUP) {
-            return Err(No::new("reveal", "this job answers lookups alone").into());
+            return Err(No::new("reveal", "this job answers only lookups").into());
         }
         let to_client = terms::result_name(Learns::Peer);
         if ask.result.as_deref().is_some_and(|result| result != to_client) {

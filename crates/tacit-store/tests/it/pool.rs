@@ -562,7 +562,7 @@ fn who_notices_an_old_copy() {
     let [s, r] = [refusal(s), refusal(r)];
     assert!(matches!(s, PoolError::Position { ours: 0, theirs: 40 }), "{s}");
     assert!(
-        s.to_string().contains("a cheating peer would not have told") && r.to_string().contains("skip to 40")
+        s.to_string().contains("a cheating peer would not reveal") && r.to_string().contains("skip to 40")
     );
     let id = Pool::open(&sender, &key(1)).unwrap().header().id;
     let (again, _) = memory::run(

@@ -85,7 +85,8 @@ fn cost(request: &EvalRequest) -> Option<Cost> {
             + layout.messages() as f64 * OPENING_NS
             + each as f64 * (ands as f64 * SHARED_GATE_NS + bits * SHARED_BIT_NS),
         bytes: [side(Owner::Garbler), side(Owner::Evaluator)],
-        trips: 2.0 * trips as f64 + layout.rounds() as f64 + 2.0,
+        // Both sides send a level's openings at the same time, so it takes one way, and not there and back.
+        trips: 2.0 * trips as f64 + 0.5 * layout.rounds() as f64 + 2.0,
         early: [0.0; 2],
         both_ways: true,
     })

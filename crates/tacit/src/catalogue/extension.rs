@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use tacit_crypto::text::counted;
 use tacit_crypto::{Block, Prg};
-use tacit_net::{Agreement, Channel};
+use tacit_net::{Agreement, Channel, Party};
 use tacit_ot::extension::kos::Setup;
 use tacit_ot::silent::ferret::LEAST_SECURITY_BITS;
 use tacit_ot::silent::ferret::cost::Cost;
@@ -452,6 +452,39 @@ impl Pick {
         streams: usize,
     ) -> Result<Vec<AnySender>> {
         Ok(self.parameters.senders(Start { channel, base, prg }, streams)?)
+    }
+
+    /// `streams` senders and as many receivers, as [`senders`](Self::senders) and [`receivers`](Self::receivers) set
+    /// them up; the party that listens sends first.
+    pub(crate) fn both_ways(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        streams: usize,
+    ) -> Result<(Vec<AnySender>, Vec<AnyReceiver>)> {
+        Ok(match channel.party() {
+            Party::First => {
+                let senders = self.senders(channel, base, prg, streams)?;
+                (senders, self.receivers(channel, base, prg, streams)?)
+            }
+            Party::Second => {
+                let receivers = self.receivers(channel, base, prg, streams)?;
+                (self.senders(channel, base, prg, streams)?, receivers)
+            }
+        })
+    }
+
+    /// As [`both_ways`](Self::both_ways), one of each.
+    pub(crate) fn each_way(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<(AnySender, AnyReceiver)> {
+        let (senders, receivers) = self.both_ways(channel, base, prg, 1)?;
+        let streams = senders.into_iter().next().zip(receivers.into_iter().next());
+        streams.ok_or_else(|| Error::Other("no stream was made".into()))
     }
 
     /// `streams` receivers of one setup, one for each channel; the base OTs run over `channel`.

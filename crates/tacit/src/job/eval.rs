@@ -6,7 +6,6 @@ pub mod pool;
 mod settle;
 mod source;
 
-pub(super) use batch::both_ways;
 pub use source::{FileOptions, PROGRAM, load, load_program, load_with};
 
 pub(super) use settle::{Settled, by_link, measures, probe, receive_rate, size};
@@ -135,6 +134,16 @@ pub(crate) enum Mode {
     Pool,
 }
 
+/// Widths one after the other; of many, as an aggregate over rows has, their number and a hash.
+fn named_widths(widths: &[u32]) -> String {
+    const WRITTEN_OUT: usize = 256;
+    let all = widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    match widths.len() {
+        ..=WRITTEN_OUT => all,
+        many => format!("{many} of them ({})", hex(&blake3::hash(all.as_bytes()).as_bytes()[..8])),
+    }
+}
+
 impl Job<'_> {
     /// What both parties must agree on before they start.
     ///
@@ -151,7 +160,6 @@ impl Job<'_> {
             Owner::Garbler => ("garbler", "evaluator"),
             Owner::Evaluator => ("evaluator", "garbler"),
         };
-        let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let source = self.function.source().map(|digest| hex(&digest[..16]));
         let agreement = Agreement::new("eval", ours, theirs);
         let (agreement, rows) = match self.function.aggregate() {
@@ -170,8 +178,8 @@ impl Job<'_> {
         agreement
             .with("protocol", self.protocol(mode).map_or("auto", |entry| entry.name))
             .with("function", self.function.name().unwrap_or(kind))
-            .with("input widths", widths(&circuit.shape().inputs))
-            .with("output widths", widths(&circuit.shape().outputs))
+            .with("input widths", named_widths(&circuit.shape().inputs))
+            .with("output widths", named_widths(&circuit.shape().outputs))
             // Behind the widths in the order of names, so that a difference of these is said first.
             .with("wiring", digest)
             .with("output-to", output_to_name(self.output_to))
@@ -240,6 +248,7 @@ impl Job<'_> {
         let protocol = self.options.protocol.map(|entry| entry.name);
         let ot = self.options.ot.map(|entry| entry.name);
         let request = EvalRequest { rows, threads, copies, protocol, ot, ..request };
+        let request = if self.is_batch() { batch::in_levels(function, request) } else { request };
         plan::eval(&request, link, machine)
     }
 
@@ -627,7 +636,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
     use tacit_2pc::circuit::named::{self, Function};
-    use tacit_2pc::circuit::value;
+    use tacit_2pc::circuit::{Aggregate, value};
     use tacit_net::{Traffic, memory};
 
     fn prepared(name: &str) -> Prepared {
@@ -636,6 +645,22 @@ mod tests {
 
     fn job(function: &Prepared, role: Owner, output_to: OutputTo, security: Security) -> Job<'_> {
         Job { function, role, output_to, security, options: Options::default() }
+    }
+
+    /// A field of the handshake has less than 64 KiB, also for an aggregate, which has inputs for every row.
+    #[test]
+    fn what_is_agreed_on_stays_short_for_many_rows() {
+        let base = tacit_ot::base::default();
+        let terms = |name: &str, rows: usize| {
+            let whole = named::find(name).unwrap().over_rows(rows, Aggregate::Sum, false).unwrap();
+            let function = Prepared::from_function(&whole).unwrap();
+            let job = job(&function, Owner::Garbler, OutputTo::Both, Security::SemiHonest);
+            job.agreement(1, &*base).parameters().clone()
+        };
+        let all = terms("lt8", 20_000);
+        assert!(all.values().all(|value| value.len() < 1_000), "{all:?}");
+        assert_ne!(all["input widths"], terms("lt16", 20_000)["input widths"]);
+        assert_eq!(terms("lt8", 2)["input widths"], "8,8,8,8");
     }
 
     #[test]

@@ -225,7 +225,7 @@ fn listed(differences: &[Difference]) -> String {
 fn remedy(with_types: Option<&str>) -> String {
     match with_types {
         Some(key) => format!("write {key}"),
-        None => "use the same as the file".to_owned(),
+        None => "use the same as the tag file".to_owned(),
     }
 }
 
@@ -422,7 +422,7 @@ mod tests {
         let two =
             KeySpec::named(["a", "b"].map(|name| Named::parse(name).unwrap()), Normalisation::default());
         let other = asking.check(&two, 3).unwrap_err().to_string();
-        assert_eq!(other, "keys differ: key columns (yours 2, the file's 1); use the same as the file");
+        assert_eq!(other, "keys differ: key columns (yours 2, the file's 1); use the same as the tag file");
 
         let private = Mutex::new(Private::open(&path, &seal()).unwrap());
         let answering = Answering { private: &private, client: client(Some("bob")), most: u64::MAX };

@@ -376,16 +376,7 @@ impl Making<'_> {
     fn lanes<R: Ring>(&mut self) -> Result<Vec<Lane<R>>> {
         let (pick, base, lanes) = (self.pick, self.base, self.channels.len());
         let (channel, mut prg) = (super::first(self.channels)?, Prg::from_os());
-        let (senders, receivers) = match channel.party() {
-            Party::First => {
-                let senders = pick.senders(channel, base, &mut prg, lanes)?;
-                (senders, pick.receivers(channel, base, &mut prg, lanes)?)
-            }
-            Party::Second => {
-                let receivers = pick.receivers(channel, base, &mut prg, lanes)?;
-                (pick.senders(channel, base, &mut prg, lanes)?, receivers)
-            }
-        };
+        let (senders, receivers) = pick.both_ways(channel, base, &mut prg, lanes)?;
         channel.flush()?;
         let n = self.job.piece(pick, lanes);
         let elements = || Zeroizing::new(vec![R::default(); n]);

@@ -34,7 +34,7 @@ pub const GATEWAY_CORES: f64 = 4.0;
 pub struct Clusters {
     /// Distinct keys of a side.
     pub keys: u64,
-    /// Tasks that run at once on a side, a core each.
+    /// Tasks that run at a time on each side, with one core each.
     pub executors: u64,
     /// Between the two gateways.
     pub link: Link,

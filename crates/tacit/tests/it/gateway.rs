@@ -426,7 +426,7 @@ fn who_has_no_token_is_told_nothing_and_a_jobs_token_is_for_that_job_alone() {
     let planned = house.plans("mine", [&ours, &ours], Learns::Both, PATIENCE);
     let side = &house.sides[0];
     let stranger = side.dir.path().join("token");
-    std::fs::write(&stranger, format!("{}\n", "ab".repeat(32))).unwrap();
+    write_token(&stranger);
     let job = Job::new(Learns::Both, Security::Malicious);
     let base = tacit_ot::base::default();
     let open = |token: &Token, label: &str| {
@@ -441,6 +441,15 @@ fn who_has_no_token_is_told_nothing_and_a_jobs_token_is_for_that_job_alone() {
             Duration::from_secs(1),
         )
     };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |mode| std::fs::set_permissions(&stranger, PermissionsExt::from_mode(mode)).unwrap();
+        mode(0o640);
+        let error = Token::from_file(&stranger).err().unwrap().to_string();
+        assert!(error.contains("others may read this token (mode 640)"), "{error}");
+        mode(0o600);
+    }
     let error = open(&Token::from_file(&stranger).unwrap(), "mine").unwrap_err();
     assert!(error.to_string().contains("does not know the token"), "{error}");
     let start = Instant::now();
@@ -495,7 +504,7 @@ fn a_caller_whose_work_panics_ends_nothing_else() {
     });
     let gateway = gateway.unwrap();
     let stranger = dir.path().join("token");
-    std::fs::write(&stranger, format!("{}\n", "ab".repeat(32))).unwrap();
+    write_token(&stranger);
     let (token, job) = (Token::from_file(&stranger).unwrap(), Job::new(Learns::Both, Security::Malicious));
     let (cluster, base) = (gateway.cluster_address().to_string(), tacit_ot::base::default());
     let count = |words: &str| {
@@ -559,4 +568,11 @@ fn what_buckets_do_not_reveal_soundly_is_refused_in_one_line() {
     }
     assert!(Job::new(Learns::Both, Security::Malicious).check_by_gateways().is_ok());
     assert_eq!(Throw::ahead().bucket(&[1; 32]), 0);
+}
+
+/// A token of no gateway.
+fn write_token(path: &std::path::Path) {
+    std::fs::write(path, format!("{}\n", "ab".repeat(32))).unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
 }

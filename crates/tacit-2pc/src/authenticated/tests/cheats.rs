@@ -89,6 +89,7 @@ macro_rules! always_caught {
 /// What is sent of a row before its digest, the digest, and what is opened of the buckets.
 ///
 /// proof: authenticated 2.2, 2.8
+/// proof: authenticated-run 2.2, 2.3
 #[test]
 fn a_garbler_that_lies_before_the_inputs_is_caught() {
     always_caught!(Garbler: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
@@ -96,12 +97,14 @@ fn a_garbler_that_lies_before_the_inputs_is_caught() {
 }
 
 /// proof: authenticated 2.2, 2.8
+/// proof: authenticated-run 2.2, 2.3
 #[test]
 fn an_evaluator_that_lies_before_the_inputs_is_caught() {
     always_caught!(Evaluator: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
     always_caught!(Evaluator: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike, WrongProof);
 }
 
+/// proof: authenticated-run 2.5, 2.8, 2.9
 #[test]
 fn a_garbler_that_lies_online_is_caught() {
     always_caught!(Garbler: WrongColour, WrongGatesDigest, WrongGateMask, WrongOutput, WrongOutputMac);
@@ -112,6 +115,7 @@ fn a_garbler_that_lies_online_is_caught() {
     }
 }
 
+/// proof: authenticated-run 2.7, 2.10
 #[test]
 fn an_evaluator_that_lies_online_is_caught() {
     always_caught!(Evaluator: WrongResult, WrongLabelHash, WrongGateMask, WrongOutput, WrongOutputMac);
@@ -223,6 +227,7 @@ fn stops(inputs: &[BitVec; 2]) -> u64 {
     (0..RUNS).filter(|&seed| stopped(seed)).count() as u64
 }
 
+/// proof: authenticated-run 4.4
 #[test]
 fn what_a_wrong_row_shows_depends_on_masks_and_not_on_inputs() {
     // An operand that is the garbler's input alone has a mask that the garbler knows: it learns nothing
@@ -267,6 +272,7 @@ impl Script for Adaptive {
     }
 }
 
+/// proof: authenticated-run 2.6, 4.2
 #[test]
 fn a_garbler_that_chooses_tables_by_masked_values_it_saw_is_caught_as_any_other() {
     let mut builder = Builder::new();
@@ -322,6 +328,7 @@ impl Script for Later {
     }
 }
 
+/// proof: authenticated-run 6.1
 #[test]
 fn whoever_lies_in_a_later_stretch_is_caught_there() {
     // A stretch of 500,000 gates has three rows of triples, in two checks, and two hashes of MACs.

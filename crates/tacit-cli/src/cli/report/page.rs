@@ -35,8 +35,8 @@ pub(super) fn of(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTim
         }
     }
     if sides.peer == NOT_AUTHENTICATED {
-        let what =
-            "none: anyone on the way could read and change what passed, and the other side could be anyone";
+        let what = "none: anyone on the network path could read and change the data, and anyone could be the other \
+             side";
         limits.push(("Protection of the connection", what.to_owned()));
     }
     if let Some(warning) = text(run, "warning") {
@@ -107,6 +107,9 @@ fn of_this_side(other: &str) -> String {
 
 fn protected(run: &Value) -> [Row; 2] {
     let by = match &run["base_ot"] {
+        Value::String(base) if tacit::catalogue::require_post_quantum(base).is_ok() => {
+            format!("base OT {base}, which resists quantum computers as far as is known")
+        }
         Value::String(base) => format!("base OT {base}"),
         _ => String::new(),
     };
@@ -123,6 +126,7 @@ fn intersection(sides: &Sides, run: &Value) -> Told {
     let mut what = vec![
         ("Operation", "private set intersection of the keys in both sides' tables".to_owned()),
         ("Keys", keys_of(run)),
+        ("Text is compared", compared(&run["normalisation"])),
         ("Revealed", revealed(&reveal, text(run, "column"))),
         ("Result to", result_to(&learns).to_owned()),
     ];
@@ -177,7 +181,7 @@ fn evaluation(sides: &Sides, run: &Value) -> Told {
         ("Role of this side", text(run, "role").unwrap_or_default()),
     ];
     if let Some(digest) = text(run, "circuit_digest") {
-        what.insert(2, ("Digest of the function's circuit, compared by both sides", digest));
+        what.insert(2, ("Digest of its circuit", format!("{digest}, the same on both sides")));
     }
     if let Some(aggregate) = text(run, "aggregate") {
         what.push(("Shown of all rows", format!("their {aggregate} only")));
@@ -190,6 +194,9 @@ fn evaluation(sides: &Sides, run: &Value) -> Told {
     sizes.push(("Evaluations", count(run, "rows", "row")));
     sizes.push(("Size of the function", count(run, "and", "AND gate")));
     let names = listed(&run["output_names"]).map_or_else(String::new, |names| format!(" ({names})"));
+    if text(run, "aggregate").is_some() {
+        sizes.retain(|(name, _)| *name != "Evaluations");
+    }
     let own = match run["learned"].as_bool() {
         Some(true) => format!("the outputs{names}, and of the other side's inputs what follows from them"),
         _ => "nothing of the other side's inputs".to_owned(),
@@ -252,6 +259,25 @@ fn keys_of(run: &Value) -> String {
             each.collect::<Vec<_>>().join(", ")
         }
         false => types.join(", "),
+    }
+}
+
+/// What makes no difference between two keys of text, and what does.
+fn compared(normalisation: &Value) -> String {
+    let sorted = |on: bool| {
+        let all = [
+            ("case_fold", "upper and lower case"),
+            ("trim", "white space at the ends"),
+            ("nfc", "Unicode form"),
+        ];
+        let found = all.into_iter().filter(|(field, _)| (normalisation[field] != false) == on);
+        found.map(|(_, words)| words).collect::<Vec<_>>().join(", ")
+    };
+    let (ignored, told) = (sorted(true), sorted(false));
+    match (ignored.is_empty(), told.is_empty()) {
+        (_, true) => format!("without regard to {ignored}"),
+        (true, false) => "exactly as it is written".to_owned(),
+        (false, false) => format!("without regard to {ignored}; with {told}"),
     }
 }
 
@@ -382,7 +408,7 @@ mod tests {
             "ab12",
             "the outputs (sum), and of the other side's inputs what follows from them",
             "nothing of this side's inputs, if it keeps",
-            "anyone on the way could read",
+            "anyone on the network path could read",
         ] {
             assert!(of_eval.contains(words), "{words}: {of_eval}");
         }

@@ -214,7 +214,7 @@ impl Service {
             match service.events.recv_timeout(UP_OR_DOWN.saturating_sub(start.elapsed())) {
                 Ok(event) if event["event"] == "started" => return Ok(service),
                 Ok(_) => {}
-                Err(_) => return Err(service.fault("does not come up")),
+                Err(_) => return Err(service.fault("does not start")),
             }
         }
     }

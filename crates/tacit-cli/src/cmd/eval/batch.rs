@@ -14,18 +14,18 @@ use tacit::{Error, Result};
 /// One side's inputs: values, or a table of them.
 #[derive(clap::Args)]
 pub(crate) struct InputArgs {
-    /// Your input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines (plain
-    /// or packed), Parquet or Arrow, and several of them are one table
+    /// Your input: values, or @FILE to read them from a file; with --batch the table: CSV or JSON lines
+    /// (plain or compressed), Parquet or Arrow; several files are one table
     #[arg(long, value_name = "VALUE|@FILE", num_args = 1, allow_negative_numbers = true)]
     pub input: Vec<String>,
     /// Evaluates once for each row of a table. Must match on both sides, as must the number of rows
     #[arg(long)]
     pub batch: bool,
-    /// The columns of the table that hold your inputs, in order; COL:date counts days since 1970-01-01,
-    /// COL:decimal2 takes hundredths. Unless given, those called as a program's parameters, else all
+    /// The columns of the table with your inputs, in order; COL:date counts days since 1970-01-01,
+    /// COL:decimal2 reads hundredths (default: those named like a program's parameters, else all)
     #[arg(long, value_name = "COL", num_args = 1, value_parser = typed_list, requires = "batch")]
     columns: Vec<CommandColumns<String>>,
-    /// Words for nothing in the table, such as NULL,\N,n/a: a cell that is one of them counts as empty
+    /// Words that mean an empty cell in the table, such as NULL,\N,n/a
     #[arg(
         long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true,
         requires = "batch",
@@ -40,7 +40,7 @@ impl InputArgs {
     pub(crate) fn check(&self) -> Result<()> {
         if !self.batch && !self.written.is_usual() {
             return Err(Error::Usage(
-                "how a table is written is for --batch alone; add it, or leave that out".into(),
+                "options for a table's format need --batch; add it, or leave them out".into(),
             ));
         }
         Ok(())

@@ -61,17 +61,17 @@ pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Re
 /// Refuses what a function that is never held cannot do.
 fn refuse(args: &Args, function: &LongFunction) -> Result<()> {
     let parameter = |name, what: &str| {
-        let what = format!("{} is made while it runs, {what}; leave it out", function.name);
+        let what = format!("{} is generated during the run, {what}; leave it out", function.name);
         Err(Error::Parameter { name, what })
     };
     if args.given.batch {
         return parameter("batch", "one evaluation a run");
     }
     if args.offline.is_some() || args.online.is_some() || args.pool.is_some() || args.pool_key.is_some() {
-        return parameter("offline", "and nothing of it ahead");
+        return parameter("offline", "and nothing of it in advance");
     }
     if args.copies != "auto" {
-        return parameter("copies", "by as many copies as suit the link");
+        return parameter("copies", "with the number of copies that suits the link");
     }
     if args.ot != "auto" {
         return parameter("ot", "over the OT extension of its protocol");

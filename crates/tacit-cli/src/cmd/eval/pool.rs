@@ -25,16 +25,17 @@ Examples:
   tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \\
       --batch --input keys.csv --columns key --pool alice.pool
 
-A pool serves one run of any function whose gates and inputs it covers (tacit eval NAME --dry-run tells them),
-with the peer that it was made with. It is sealed with the identity key, or with --pool-key, and used up, on the
-disk, before anything that depends on it is sent. Never copy one back from a backup.";
+A pool can be used for one run of any function within its gates and inputs (tacit eval NAME
+--dry-run prints them), with the peer that it was made with. It is encrypted with the identity
+key, or with --pool-key, and marked as used, on the disk, before anything that depends on it is
+sent. Never restore one from a backup.";
 
 /// The subcommands of `tacit eval pool`.
 #[derive(Subcommand)]
 pub(super) enum PoolCommand {
     /// Makes a pool with the peer: gates for one later run
     Make(Box<MakeArgs>),
-    /// Shows what a pool is for
+    /// Shows the limits of a pool
     Info(InfoArgs),
 }
 
@@ -44,19 +45,19 @@ pub(super) struct MakeArgs {
     /// Which side of the later run this is
     #[arg(long, value_enum)]
     role: Role,
-    /// AND gates of a row, at most; must match on both sides
+    /// The most AND gates per row; must match on both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
     gates: u64,
-    /// Input bits of each side in a row, at most; must match on both sides
+    /// The most input bits of each side per row; must match on both sides
     #[arg(long, value_name = "BITS", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(0..=1 << 24))]
     inputs: u64,
-    /// Rows of the run, at most; must match on both sides
+    /// The most rows of the run; must match on both sides
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
     rows: u64,
     /// The new pool; must not exist
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// Seals the pool with the bytes of this file, 32 at least, instead of the identity key
+    /// Encrypts the pool with the bytes of this file, at least 32, instead of the identity key
     #[arg(long, value_name = "FILE")]
     pool_key: Option<PathBuf>,
     #[command(flatten)]
@@ -163,7 +164,7 @@ pub(super) fn open(args: &Args, path: &Path) -> Result<Stored> {
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;
     let pool = Stored::open(path, &key).map_err(|e| halves::named(path, e.into()))?;
     if args.peer.threads() != 1 {
-        let what = "a pool serves one thread; leave it out".into();
+        let what = "a pool works with one thread; leave it out".into();
         return Err(Error::Parameter { name: "threads", what });
     }
     Ok(pool)
@@ -173,7 +174,7 @@ pub(super) fn open(args: &Args, path: &Path) -> Result<Stored> {
 pub(super) fn blamed(path: &Path, error: Error) -> Error {
     if error.is_failed_check() {
         return Error::Peer(format!(
-            "{error}; {} is used up by that: make a new pool on both sides with tacit eval pool make",
+            "{error}; {} is used up: make a new pool on both sides with tacit eval pool make",
             path.display()
         ));
     }

@@ -25,18 +25,18 @@ pub(crate) fn prepared(function: &Function, program: Option<&Program>) -> Result
 /// What a program leaves open.
 #[derive(clap::Args)]
 pub(crate) struct ProgramArgs {
-    /// Of a program: the function to evaluate (default: main)
+    /// For a program: the function to evaluate (default: main)
     #[arg(long = "function", value_name = "FN")]
     entry: Option<String>,
-    /// Of a program or a circuit's file: the first N inputs are the garbler's; half of them,
-    /// rounded up, unless given. Must match on both sides
+    /// For a program or a circuit file: the garbler provides the first N inputs (default: half of them,
+    /// rounded up). Must match on both sides
     #[arg(long, value_name = "N")]
     garbler_inputs: Option<usize>,
-    /// Of a program: what a constant PARTY::NAME is worth; may be given again for another
+    /// For a program: the value of a constant PARTY::NAME; repeat it for more
     #[arg(long = "constant", value_name = "PARTY::NAME=VALUE", value_parser = constant)]
     constants: Vec<(String, String)>,
-    /// Of a circuit's file: whether the lowest or the highest bit of a value has its first wire;
-    /// must match on both sides
+    /// For a circuit file: whether the lowest or the highest bit of a value has its first wire; must match on
+    /// both sides
     #[arg(long, value_enum, default_value = "usual")]
     bits: BitsArg,
 }
@@ -112,9 +112,7 @@ impl ProgramArgs {
             };
         }
         if self.bits == BitsArg::Reversed {
-            return Err(Error::Usage(
-                "--bits is for circuits' files; a program's numbers say what they are".into(),
-            ));
+            return Err(Error::Usage("--bits is for circuit files; a program's numbers have types".into()));
         }
         let mut constants = BTreeMap::new();
         for (name, value) in &self.constants {

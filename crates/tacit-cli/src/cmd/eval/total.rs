@@ -26,7 +26,8 @@ pub(crate) fn is_signed(program: Option<&Program>) -> Result<bool> {
         None | Some(Type::Bool) => Ok(false),
         Some(Type::Number { signed, .. }) => Ok(*signed),
         Some(other) => Err(Error::Usage(format!(
-            "--aggregate adds up numbers, and counts what is true or not zero; this program's result is {other}"
+            "--aggregate adds up numbers, and counts results that are true or not zero; this program's \
+             result is {other}"
         ))),
     }
 }

@@ -31,18 +31,19 @@ Example, Bob asks and Alice replies:
              --identity alice.key --peer bob.pub
   bob    tacit nisc eval open millionaires --key bob-asks.key --reply reply --peer alice.pub
 
-Functions are those of tacit eval (tacit eval --list), circuit files and programs, of which the
-sender is the garbler and the receiver the evaluator; and, without a circuit, andN and
-inner-productN of two strings of N bits, and reverse-vole-FIELD, w = v + u*delta of the sender's
-delta and v and the receiver's u (gf2, gf4, gf16, gf256, gf128, p61 or p128). Both sides give the
-same function and options.
+The functions are those of tacit eval (tacit eval --list), circuit files and programs, with the
+sender as the garbler and the receiver as the evaluator; and, without a circuit, andN and
+inner-productN of two strings of N bits, and reverse-vole-FIELD, w = v + u*delta of the
+sender's delta and v and the receiver's u (gf2, gf4, gf16, gf256, gf128, p61 or p128). Both
+sides must use the same function and options.
 
-One question serves any number of senders, each with one reply. The receiver alone learns the
-results. A receiver that cheats learns no more than the function of one input for each reply.
-A sender that cheats can make the receiver compute another function, and if it hears that a reply
-was refused, it may learn a bit of the input: take replies of senders that you trust to follow the
-protocol, and tell nobody which reply failed. The first reply that fails a check wipes the key.
-Put a new question to the other senders alone: it would tell this one that its reply was refused.";
+One question works for any number of senders, each with one reply. Only the receiver learns the
+results. A receiver that cheats learns no more than the function of one input for each reply. A
+sender that cheats can make the receiver compute another function, and if it hears that a reply
+was rejected, it may learn a bit of the input: accept replies only of senders that you trust to
+follow the protocol, and do not reveal which reply failed. The first reply that fails a check
+invalidates the key. Send a new question only to the other senders: it would show this one that
+its reply was rejected.";
 
 /// A function of the receiver's input and of each sender's, by one message each way.
 #[derive(clap::Args)]
@@ -73,7 +74,7 @@ struct SideArgs {
     /// How inputs are read: with signed, in two's complement
     #[arg(long, value_enum, default_value = "hex")]
     format: FormatArg,
-    /// Where the message goes
+    /// The file for the message
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
@@ -103,7 +104,7 @@ enum Step {
     Ask {
         #[command(flatten)]
         side: SideArgs,
-        /// Where the secret key of this question goes
+        /// The file for the secret key of this question
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
     },
@@ -140,7 +141,7 @@ impl FunctionArgs {
             Some(program) => program::function(&self.function, program),
             None => self.program.circuit(&self.function).map_err(|fault| match fault {
                 Error::Usage(what) => Error::Usage(format!(
-                    "{what}; andN, inner-productN and reverse-vole-FIELD are functions as well"
+                    "{what}; andN, inner-productN and reverse-vole-FIELD are functions too"
                 )),
                 other => other,
             })?,
@@ -164,7 +165,8 @@ impl Loaded {
         // With room for a signature: nobody could read a larger one.
         if reply > LARGEST_MESSAGES - SIGNATURE_ROOM {
             return Err(Error::Usage(format!(
-                "a reply would have {}, and at most {LARGEST_MESSAGES} are read; use a smaller circuit or fewer rows",
+                "a reply would have {}, more than the {LARGEST_MESSAGES} allowed; use a smaller circuit or \
+                 fewer rows",
                 counted(usize::try_from(reply).unwrap_or(usize::MAX), "byte")
             )));
         }
@@ -223,8 +225,8 @@ fn ask(side: &SideArgs, key: &Path) -> Result<(Value, String)> {
     let (secret, question) = exchange.ask(&rows, author.name(), &mut Prg::from_os()).map_err(plain)?;
     write_all(&[(key, &secret)], &[(&side.out, &author.sign(&question)?)])?;
     let text = format!(
-        "the question in {} goes to the senders; keep {} secret\na sender learns the function{}, and nothing of your \
-         input; nobody checks what it sends back",
+        "send the question in {} to the senders; keep {} secret\na sender learns the function{}, and nothing \
+         about your input; its reply is not checked",
         destination(&side.out),
         name(key),
         if rows.len() == 1 { "" } else { ", how many rows there are" },
@@ -257,8 +259,8 @@ fn reply(side: &SideArgs, question: &Path, trusted: &Trusted) -> Result<(Value, 
         .map_err(|e| of_message(question, e))?;
     write_all(&[], &[(&side.out, &author.sign(&reply)?)])?;
     let text = format!(
-        "the reply in {} goes to the receiver, who learns the result of this function of both inputs and nothing else \
-         of yours",
+        "send the reply in {} to the receiver, who learns the result of this function of both inputs and \
+         nothing else about yours",
         destination(&side.out)
     );
     let mut object = step("reply", &side.function.function, rows.len());
@@ -280,7 +282,7 @@ fn open(args: OpenArgs, context: &Context) -> Result<(Value, String)> {
     let form = loaded.form(format);
     for (flag, set) in form.flags(&outputs).filter(|(_, set)| *set > 0) {
         let of = counted(outputs.len(), "row");
-        context.note(&format!("note: {flag} in {set} of {of}: the result there is not the true one"));
+        context.warn(&format!("note: {flag} in {set} of {of}: the result there is wrong"));
     }
     Ok(shown(&form, &function.function, &outputs))
 }
@@ -337,11 +339,12 @@ fn of_reply(key: &Path, path: &Path, reply: &Signed, fault: two_pc::Error) -> Er
         two_pc::Error::Cheated { .. } | two_pc::Error::Ot(tacit_ot::Error::Cheated { .. }) => {
             let who = match reply.author {
                 Some(_) => "its sender cheated or runs a broken build",
-                None => "it was changed on the way, or its sender cheated or runs a broken build",
+                None => "it was changed in transit, or its sender cheated or runs a broken build",
             };
             Error::Peer(format!(
-                "{}: fails its check ({who}); {} is wiped, as that can tell the sender bits of your input: a new \
-                 question goes to the other senders alone, as this one would learn more of the same input",
+                "{}: fails its check ({who}); {} is invalidated, because this can reveal bits of your input \
+                 to the sender: send a new question only to the other senders, as this one would learn more \
+                 of the same input",
                 name(path),
                 name(key)
             ))

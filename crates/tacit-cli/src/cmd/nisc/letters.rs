@@ -105,5 +105,5 @@ fn write_text(out: &Path, text: Zeroizing<String>) -> Result<()> {
 
 /// What a file of another number of pairs is refused with.
 pub(super) fn other_count(path: &Path, found: &str, count: usize) -> tacit::Error {
-    tacit::Error::Input(format!("{}: holds {found}; the key is for {count}", name(path)))
+    tacit::Error::Input(format!("{}: has {found}; the key is for {count}", name(path)))
 }

@@ -53,10 +53,10 @@ pub(in crate::cmd) fn key_size(text: &str) -> std::result::Result<u64, String> {
 pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()> {
     let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
     if job.reveal != Reveal::Rows {
-        return refuse("memory", "in buckets rows alone are revealed; leave --memory or --reveal out");
+        return refuse("memory", "buckets reveal only rows; leave --memory or --reveal out");
     }
     if !args.give.is_empty() {
-        return refuse("give", "in buckets rows alone are revealed; leave it out");
+        return refuse("give", "buckets reveal only rows; leave it out");
     }
     let kept = kept(args)?;
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
@@ -76,6 +76,7 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
+    let base = session.base()?.name();
     let may_stand = args.resume.as_deref().is_some_and(Resume::may_have_result);
     let create = if may_stand { Output::create_again } else { Output::create };
     let mut results = args.results.open(create)?;
@@ -99,9 +100,9 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
         resume.forget()?;
     }
     if !ran.result.confirmed {
-        context.note("note: the other side was not there to say that it is done too");
+        context.note("note: the peer did not confirm that it is done too");
     }
-    report(args, job, context, &ran, &pass, &put, page)
+    report(args, job, context, &ran, &pass, &put, (base, page))
 }
 
 /// The folder of --resume, what it is sealed with, and what names the peer.
@@ -119,7 +120,7 @@ fn kept(args: &Args) -> Result<Option<(PathBuf, FileKey, String)>> {
         }
         (None, Some(identity)) => FileKey::from_identity(&Identity::load(identity)?),
         (None, None) => {
-            let what = "its files are sealed: give --seal-key FILE where there is no key of tacit keygen";
+            let what = "its files are encrypted: without a key of tacit keygen, give --seal-key FILE";
             return Err(Error::Parameter { name: "resume", what: what.into() });
         }
     };
@@ -142,7 +143,7 @@ fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Re
     let buckets = job.buckets(keys, keys, disk).ok_or_else(|| Error::Parameter {
         name: "memory",
         what: format!(
-            "{} do not suffice for {keys} in {MAX_BUCKETS} buckets; give more",
+            "{} are too little for {keys} in {MAX_BUCKETS} buckets; give more",
             counted(disk.memory, "byte"),
             keys = counted(keys, "key")
         ),
@@ -153,7 +154,7 @@ fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Re
         "disk_bytes": bytes, "folder": disk.folder, "memory": disk.memory,
     });
     let text = format!(
-        "{}, at most {}: {}; up to {} MB in {}, sealed, and gone at the end",
+        "{}, at most {}: {}; up to {} MB in {}, encrypted, deleted at the end",
         counted(pass.rows, "row"),
         counted(keys, "key"),
         counted(buckets, "bucket"),
@@ -170,7 +171,7 @@ fn report(
     ran: &Ran<Bucketed>,
     pass: &Pass,
     put: &Put,
-    page: Option<Report>,
+    (base, page): (&str, Option<Report>),
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let learned = job.has_learned_in_buckets(result);
@@ -178,6 +179,7 @@ fn report(
     let mut object = json!({
         "name": "psi",
         "protocol": "vole",
+        "base_ot": base,
         "security": security_name(job.security),
         "result": job.result_name(),
         "reveal": job.reveal.name(),
@@ -209,7 +211,10 @@ fn report(
     }
     super::columns(job, &mut object);
     text += &put.report(&args.results, &mut object);
-    text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
+    text += &job
+        .key
+        .as_ref()
+        .map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally, context.has_notes()));
     if result.repeated > 0 {
         text += &format!("the connection was lost; started over: {}\n", counted(result.repeated, "bucket"));
     }

@@ -53,7 +53,8 @@ impl Asked<'_> {
                     let element = hasher.hash([value.as_str()]);
                     if element.is_none() {
                         let kind = spec.agreed_types();
-                        let what = format!("{} makes no key of the type {kind}", tacit::net::shown(value));
+                        let what =
+                            format!("{} is not a valid key of the type {kind}", tacit::net::shown(value));
                         return Err(Error::Parameter { name: "value", what });
                     }
                     keys.push(element).map_err(|error| Error::Input(error.to_string()))?;
@@ -84,7 +85,7 @@ pub(super) fn run(
     let spec = KeySpec { nulls: all(&args.null), ..named };
     let asked = match args.input.as_slice() {
         [] if spec.columns.len() != 1 => {
-            let what = "takes keys of one column; for more name a table by --input".into();
+            let what = "accepts keys of one column; for more name a table with --input".into();
             return Err(Error::Parameter { name: "value", what });
         }
         [] => Asked::Values(&args.value),

@@ -38,7 +38,7 @@ impl Said {
         assert_eq!(lines.len(), 1, "one line of error wanted: {self:?}");
         let after = self.err.lines().skip_while(|line| !is_error(line)).count();
         assert_eq!(after, 1, "nothing may follow the error: {self:?}");
-        assert!(!self.err.contains("panicked") && !self.err.contains("internal fault"), "a panic: {self:?}");
+        assert!(!self.err.contains("panicked") && !self.err.contains("internal error"), "a panic: {self:?}");
         lines[0]
     }
 

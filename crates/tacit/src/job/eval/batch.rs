@@ -1,15 +1,22 @@
 //! Rows side by side on shares.
 
 use super::{BYTES_GATE, Job, Rows, Step, Tell};
-use crate::catalogue::{AnyReceiver, AnySender, BATCH, Pick, transfers};
+use crate::catalogue::{BATCH, transfers};
+use crate::plan::EvalRequest;
 use crate::{Error, Result};
-use tacit_2pc::batch;
+use tacit_2pc::{Prepared, batch};
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Channel, Party};
+use tacit_net::Channel;
 use tacit_ot::BaseOt;
 
 /// The triples that a run of rows side by side makes at a time, and those of the level that they are for.
 const BYTES_STOCK: u64 = 8 << 20;
+
+/// The same request with the levels that `function` is run in.
+pub(super) fn in_levels(function: &Prepared, request: EvalRequest) -> EvalRequest {
+    let [levels, width] = batch::Layout::new(function.plan(1), 1).levels();
+    EvalRequest { levels, width, ..request }
+}
 
 impl Job<'_> {
     /// The same job on the form of its function that its protocol takes for so many rows in all: every protocol but
@@ -51,34 +58,13 @@ impl Job<'_> {
     ) -> Result<Option<Rows>> {
         let triples = self.function.circuit().stats().and.saturating_mul(rows.len() as u64);
         let pick = transfers(triples, self.options.ot.map(|ot| ot.name))?;
-        let (mut sender, mut receiver) = both_ways(channel, base, prg, &pick)?;
+        let (mut sender, mut receiver) = pick.each_way(channel, base, prg)?;
         channel.flush()?;
         tell(Step::Ready);
         let (function, role, to) = (self.function, self.role, self.output_to);
         let streams: batch::Streams<'_> = (&mut sender, &mut receiver);
         Ok(batch::run(channel, streams, function, role, rows, to, |more| tell(Step::Rows(more)))?)
     }
-}
-
-/// A stream of correlated OT that we send, and one that we receive.
-pub(in crate::job) fn both_ways(
-    channel: &mut Channel,
-    base: &dyn BaseOt,
-    prg: &mut Prg,
-    pick: &Pick,
-) -> Result<(AnySender, AnyReceiver)> {
-    let (senders, receivers) = match channel.party() {
-        Party::First => {
-            let senders = pick.senders(channel, base, prg, 1)?;
-            (senders, pick.receivers(channel, base, prg, 1)?)
-        }
-        Party::Second => {
-            let receivers = pick.receivers(channel, base, prg, 1)?;
-            (pick.senders(channel, base, prg, 1)?, receivers)
-        }
-    };
-    let streams = senders.into_iter().next().zip(receivers.into_iter().next());
-    streams.ok_or_else(|| Error::Other("no stream was made".into()))
 }
 
 #[cfg(test)]
@@ -88,7 +74,7 @@ mod tests {
     use crate::plan::Machine;
     use crate::{Security, ot};
     use tacit_2pc::circuit::named;
-    use tacit_2pc::{OutputTo, Owner, Prepared};
+    use tacit_2pc::{OutputTo, Owner};
     use tacit_net::{LinkModel, memory};
 
     fn job<'a>(function: &'a Prepared, role: Owner, output_to: OutputTo, ot: Option<&str>) -> Job<'a> {
@@ -130,6 +116,19 @@ mod tests {
                 assert!(off.abs() < 0.03, "{name} {rows}: told {told}, sent {sent}");
             }
         }
+    }
+
+    /// A plan of several windows has the levels of each of them.
+    #[test]
+    fn rounds_of_a_large_circuit_are_foreseen() {
+        let function = Prepared::from_function(&named::find("mul512").unwrap()).unwrap();
+        let job = job(&function, Owner::Garbler, OutputTo::Both, None);
+        let way = &job.estimate(2, 1, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE)[0];
+        let fitted = job.fitted(2).function;
+        let levels = batch::Layout::new(fitted.plan(1), 2).rounds();
+        assert!(levels > u64::from(fitted.circuit().stats().and_depth), "{levels}");
+        let trips = levels / 2;
+        assert!((trips..trips + 20).contains(&way.candidate.rounds), "{levels} {}", way.candidate.rounds);
     }
 
     /// Many gates take about a byte each, all included; rows of any number take bounded memory.

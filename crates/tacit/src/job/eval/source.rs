@@ -32,7 +32,7 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
         && (named::find(name).is_some() || LongFunction::find(name).is_some())
     {
         return Err(Error::Usage(format!(
-            "garbler-inputs and bits are for circuits' files and programs, and {name} is built in"
+            "garbler-inputs and bits are for circuit files and programs, and {name} is built in"
         )));
     }
     if let Some(function) = named::find(name) {

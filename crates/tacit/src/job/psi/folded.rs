@@ -3,7 +3,6 @@
 use super::Each;
 use super::shared::{BITS, Statistic, enough};
 use crate::catalogue::transfers;
-use crate::job::eval;
 use crate::{Error, Result};
 use tacit_2pc::batch::fold::{Fold, Part};
 use tacit_2pc::circuit::{Bit, Builder, Int, Integer, Uint};
@@ -154,7 +153,7 @@ pub(super) fn run(
 ) -> Result<Option<Vec<BitVec>>> {
     let me = channel.party();
     let pick = transfers(fold.triples(), None)?;
-    let (mut sender, mut receiver) = eval::both_ways(channel, base, &mut Prg::from_os(), &pick)?;
+    let (mut sender, mut receiver) = pick.each_way(channel, base, &mut Prg::from_os())?;
     let table_is_first = shares.elements.is_some() == (me == Party::First);
     let (first, second) = match table_is_first {
         true => (&shares.table_values, &shares.other_values),

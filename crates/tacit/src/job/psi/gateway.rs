@@ -85,7 +85,7 @@ pub struct Setup {
     pub state: PathBuf,
     /// What they are sealed with.
     pub key: FileKey,
-    /// Buckets that run at once at most.
+    /// The most buckets that run at a time.
     pub at_once: usize,
     /// Who is told what happens.
     pub lines: Box<Lines>,

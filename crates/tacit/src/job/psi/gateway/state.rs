@@ -325,8 +325,7 @@ pub(super) fn token(state: &Path) -> Result<super::Token> {
 impl super::Token {
     /// The token that a gateway wrote into its state folder.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map(Zeroizing::new);
-        let text = text.map_err(|source| Error::file(path, "cannot be read", source))?;
+        let text = tacit_net::keys::read_secret(path, "token", "a gateway writes it to its state directory")?;
         let hash = blake3::Hash::from_hex(text.trim()).map_err(|_| {
             Error::Input(format!(
                 "{}: holds no gateway's token; remove the file, and a gateway makes a new one",
