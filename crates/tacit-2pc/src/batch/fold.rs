@@ -263,7 +263,7 @@ impl Fold {
                 run.keep_largest(larger, numbers, rows)?;
             }
         }
-        let mut last = Packed::default();
+        let mut last = Packed::with_room(parts.iter().flatten().map(Packed::bits).sum());
         for column in parts.iter().flatten() {
             last.push(column.words(), column.bits());
         }

@@ -1,9 +1,8 @@
 //! A sum or a count over many rows of a function, inside one circuit.
 
-use super::named::Function;
+use super::named::{self, Function};
 use super::value::{Field, Kind};
 use super::{Bit, Builder, Circuit, Form, Gate, Int, Integer, ONE, Uint, ZERO};
-use crate::Prepared;
 
 /// What is made of the first output of all rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,10 +102,11 @@ impl Function {
         signed: bool,
         bounds: Option<[i64; 2]>,
     ) -> (Addend, Vec<Bit>) {
-        let prepared =
-            (builder.form() == Form::Shallow).then(|| Prepared::from_function(self).ok()).flatten();
-        let shallow = prepared.as_ref().and_then(|prepared| prepared.shallow());
-        let circuit = shallow.map_or(&self.circuit, |shallow| shallow.circuit());
+        let shallow = match (builder.form(), named::full_name(&self.name)) {
+            (Form::Shallow, Some(name)) => named::shallow(&name, &self.circuit.digest()),
+            _ => None,
+        };
+        let circuit = shallow.as_ref().unwrap_or(&self.circuit);
         let mut outputs = replay(builder, circuit, inputs).into_iter();
         let value = outputs.next().unwrap_or_else(|| Uint::from_bits(Vec::new()));
         let signed = signed || self.outputs.first().is_some_and(|field| field.kind == Kind::Signed);

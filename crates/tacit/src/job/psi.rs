@@ -3,12 +3,15 @@
 mod buckets;
 mod differences;
 mod each;
+mod estimate;
 mod folded;
 pub mod gateway;
 mod own;
 pub mod owner;
+mod places;
 mod reveal;
 mod shared;
+mod statistic;
 #[cfg(test)]
 mod tests;
 
@@ -16,18 +19,17 @@ pub use buckets::{ATTEMPTS, Bucketed, Disk, InBuckets, MAX_BUCKETS, OVERFLOW_BIT
 pub use circuit::Outcome as AggregateOutcome;
 pub use each::{Each, MAX_INPUT_BITS, Total};
 pub use own::{Own, Owned};
+pub use places::Place;
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
-pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
+pub use shared::{MAX_SHARED, Then};
+pub use statistic::{Found, Statistic};
 pub use tacit_psi::{Bounds, Limits};
 
 use super::{About, Course, Observer};
-use crate::catalogue::{
-    CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, and_fold, too_many,
-};
+use crate::catalogue::{CIRCUIT, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, too_many};
 use crate::{Error, Result};
 use shared::Folding;
 use std::time::Duration;
-use tacit_2pc::batch::fold::Fold;
 use tacit_2pc::circuit::Builder;
 use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, Prg};
@@ -37,7 +39,7 @@ use tacit_ot::{BaseOt, Security};
 pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
 pub use tacit_psi::vole_psi::payload::{MAX_SEALED, USUAL_KEY, Widths};
 use tacit_psi::vole_psi::{circuit, payload};
-use tacit_psi::{cuckoo, paxos, sorted, vole_psi};
+use tacit_psi::{paxos, sorted, vole_psi};
 
 pub(crate) use differences::causes;
 
@@ -211,7 +213,7 @@ impl Job {
             None => agreement,
         };
         let folds = self.each.is_some() || matches!(self.reveal, Reveal::Of(..));
-        let agreement = if folds { agreement.with("version of folds", folded::VERSION) } else { agreement };
+        let agreement = if folds { agreement.with(differences::FOLDS, folded::VERSION) } else { agreement };
         let Some(key) = &self.key else { return agreement.with("key", "bytes") };
         let normalisation = key.normalisation;
         agreement
@@ -237,7 +239,7 @@ impl Job {
         };
         let of = |entry: &Entry| entry.intersection().map_or(u64::MAX, |entry| (entry.memory)(&sizes));
         let folds = self.each.is_some() || matches!(self.reveal, Reveal::Of(..));
-        let computed = if folds { folded::memory(own.min(peer), self.each.as_ref()) } else { 0 };
+        let computed = if folds { folded::memory(own.min(peer), self.gates()) } else { 0 };
         let process = (18u64 << 20).saturating_add(computed);
         process.saturating_add(match self.protocol {
             _ if self.reveal.is_aggregate() => of(self.aggregates_by()),
@@ -247,6 +249,11 @@ impl Job {
             Protocol::Auto if self.settled(own, peer) != Some(Protocol::Vole) => of(&PAXOS).max(of(&VOLE)),
             Protocol::Auto => of(&VOLE),
         })
+    }
+
+    /// Gates of the function of each common key.
+    fn gates(&self) -> u64 {
+        self.each.as_ref().map_or(0, Each::gates)
     }
 
     /// The most keys that a side may have.
@@ -285,49 +292,6 @@ impl Job {
             if self.memory(own, middle) <= available { fits = middle } else { too_many = middle }
         }
         fits
-    }
-
-    /// What a run with `keys` on each side would cost, by every protocol that serves, the one that would run
-    /// first.
-    ///
-    /// An error if the sets are larger than a protocol takes.
-    pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
-        let cost = |entry: &Entry, security| entry.intersection_cost(keys, security, link, machine);
-        if self.reveal.is_aggregate() {
-            let candidate = cost(self.aggregates_by(), self.security)?;
-            return Ok(vec![match self.fold(keys)? {
-                Some(fold) => and_fold(candidate, &fold, link, machine)?,
-                None => candidate,
-            }]);
-        }
-        let vole = || Ok(vec![cost(&VOLE, self.security)?]);
-        let paxos = || match self.security {
-            Security::Malicious => Ok(vec![cost(&PAXOS, Security::Malicious)?]),
-            weaker => Ok(vec![cost(&PAXOS, weaker)?, cost(&PAXOS, Security::Malicious)?]),
-        };
-        match (self.protocol, self.fastest(keys, keys, link)) {
-            _ if self.reveal != Reveal::Rows => vole(),
-            (Protocol::Vole, _) => vole(),
-            (Protocol::Paxos, _) => paxos(),
-            (Protocol::Auto, Protocol::Vole) => Ok([vole()?, paxos()?].concat()),
-            (Protocol::Auto, _) => Ok([paxos()?, vole()?].concat()),
-        }
-    }
-
-    /// What folds rows in a run with `keys` on each side, if they are folded.
-    fn fold(&self, keys: u64) -> Result<Option<Fold>> {
-        let gates = self.each.as_ref().map_or(0, Each::gates);
-        if folded::garbled(keys, gates) {
-            return Ok(None);
-        }
-        let places = cuckoo::bins(usize::try_from(keys).unwrap_or(usize::MAX));
-        Ok(match (&self.reveal, &self.each) {
-            (Reveal::Of(statistic, _), _) => Some(statistic.fold(places, 0, [false; 2], self.min_matches)?),
-            (Reveal::Shares, Some(each)) => {
-                Some(each.fold(places, [false; 2], self.min_matches, self.bounds)?)
-            }
-            _ => None,
-        })
     }
 
     /// The protocol of a run over `link` with so many keys of ours and of the peer's: the one that was asked

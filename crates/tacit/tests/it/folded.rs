@@ -129,7 +129,7 @@ fn totals_of_functions_are_folded_and_keep_bounds_flags_and_signs() {
         ("signed-min32", Aggregate::Sum, narrow, true, |x, y| x.min(y).into()),
         ("signed-min32", Aggregate::Sum, None, false, |x, _| x.min(0).into()),
         ("signed-lt32", Aggregate::Count, None, true, |x, y| (x < y).into()),
-        ("checked-add8", Aggregate::Sum, widest, true, |x, y| (x + y & 255).into()),
+        ("checked-add8", Aggregate::Sum, widest, true, |x, y| ((x + y) & 255).into()),
     ];
     for (ours, theirs) in [(0..1000, 200..1500), (0..1300, 200..1500), (0..1100, 4000..5100)] {
         let (ours, theirs) = (set(ours, 0), set(theirs, 3));

@@ -1,9 +1,9 @@
 //! Rows side by side on shares.
 
 use super::{BYTES_GATE, Job, Rows, Step, Tell};
+use crate::Result;
 use crate::catalogue::{BATCH, transfers};
 use crate::plan::EvalRequest;
-use crate::{Error, Result};
 use tacit_2pc::{Prepared, batch};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::Channel;

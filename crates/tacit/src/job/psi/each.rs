@@ -1,7 +1,6 @@
 //! A function of each common key's inputs, of which a sum or a count over all common keys is opened.
 
-use super::folded::{self, Shared, gated};
-use super::shared::{Place, enough};
+use super::places::{Place, SharedPlace, enough, fold_places, gated};
 use crate::{Error, Result};
 use tacit_2pc::Owner;
 use tacit_2pc::batch::fold::{Fold, Part};
@@ -102,11 +101,6 @@ impl Each {
         agreement.with("wiring", hex(&self.function.circuit.digest()[..16]))
     }
 
-    /// Bytes of the garbled circuit of `keys` keys: a place and a half a key, some 160 bytes a gate.
-    pub(super) fn memory(&self, keys: u64) -> u64 {
-        self.gates().saturating_mul(keys).saturating_mul(240)
-    }
-
     /// Whether `min_matches` keys are common, the total and the flags, all of it zero unless the first; what a key
     /// adds to a sum is taken as within `bounds`.
     pub(super) fn compute(
@@ -161,7 +155,7 @@ impl Each {
     ) -> Result<Fold> {
         let bounds = bounds.map(|bounds| [bounds.least(), bounds.most()]);
         let row = |b: &mut Builder, input: &Uint| {
-            let place = Shared::of(input, silent);
+            let place = SharedPlace::of(input, silent);
             let inputs = self.inputs([place.numbers[0].bits(), place.numbers[1].bits()]);
             let (value, flags) = self.function.of_row(b, &inputs, self.total, self.signed, bounds);
             let value = match value {
@@ -184,7 +178,7 @@ impl Each {
             }
             outputs
         };
-        folded::fold(places, &row, &last)
+        fold_places(places, &row, &last)
     }
 
     /// Reads what [`compute`](Self::compute) opened.

@@ -1,17 +1,15 @@
 //! A function of the intersection that nobody sees: shares of it go into a circuit in the same session.
 
 use super::folded;
+use super::places::{self, BITS, Place};
 use crate::job::{Course, Observer, Phase, eval};
 use crate::{Error, Result};
 use tacit_2pc::batch::fold::Fold;
-use tacit_2pc::circuit::named::Function;
-use tacit_2pc::circuit::value::Field;
-use tacit_2pc::circuit::{Bit, Builder, Circuit, Int, Integer, Uint, evaluate};
+use tacit_2pc::circuit::{Builder, Circuit, Int, Integer, Uint, evaluate};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
 use tacit_ot::{BaseOt, Security};
-use tacit_psi::Bounds;
 use tacit_psi::paxos::{self, Learns};
 use tacit_psi::vole_psi::circuit::{self, Shares};
 use zeroize::Zeroizing;
@@ -19,20 +17,6 @@ use zeroize::Zeroizing;
 /// The most keys that a side may have for a function of the caller's own: the circuit of all bins is held in memory,
 /// some 90 kB a key.
 pub const MAX_SHARED: u64 = 1 << 12;
-
-/// Bits of a number of a key.
-pub(super) const BITS: usize = 64;
-
-/// A place of the intersection inside the circuit: whether there is a common key, and both parties' numbers
-/// of it, of the one that listens first. Without a common key, and of a party that gives no numbers, they are
-/// zero.
-#[derive(Clone)]
-pub struct Place {
-    /// Whether it holds a common key.
-    pub common: Bit,
-    /// The numbers of that key.
-    pub numbers: [Int; 2],
-}
 
 /// What is computed of the places; both parties must compute the same. Builds a circuit's outputs.
 pub type Then<'f> = dyn Fn(&mut Builder, &[Place]) -> Vec<Uint> + 'f;
@@ -59,16 +43,9 @@ pub(super) struct Folding<'f> {
     pub(super) absent: Option<i64>,
 }
 
-/// Whether so many keys are enough.
-pub(super) fn enough(b: &mut Builder, matches: &Uint, min_matches: u64) -> Bit {
-    let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(BITS + 1));
-    let matches = matches.resize(least.bits().len());
-    b.le(&least, &matches)
-}
-
 /// The circuit of `then` over so many places, of which each party has a share: its inputs. Of the sides that
 /// `silent` names the numbers are zero, whatever they put in.
-fn build(places: usize, silent: [bool; 2], then: &TryThen<'_>) -> Result<Circuit> {
+pub(super) fn build(places: usize, silent: [bool; 2], then: &TryThen<'_>) -> Result<Circuit> {
     let mut b = Builder::new();
     let width = (places * (1 + 2 * BITS)) as u32;
     let sides = if places == 0 { Vec::new() } else { vec![b.input(width), b.input(width)] };
@@ -135,7 +112,7 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     let channel = crate::job::first(channels)?;
     let me = channel.party();
     let absent = folding.as_ref().and_then(|folding| folding.absent);
-    let block = |&number: &i64| folded::block(number, absent);
+    let block = |&number: &i64| places::block(number, absent);
     let blocks: Option<Zeroizing<Vec<Block>>> =
         numbers.map(|numbers| Zeroizing::new(numbers.iter().map(block).collect()));
     let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
@@ -174,17 +151,7 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     }
     let circuit = build(shares.bins(), silent, then)?;
     compare(channel, circuit.digest())?;
-    let side = Field::number("shares", circuit.shape().inputs[0]);
-    let outputs = circuit.shape().outputs.iter().map(|&width| Field::number("output", width)).collect();
-    let function = Function {
-        name: "a function of the intersection".into(),
-        about: "a function of the intersection",
-        circuit,
-        garbler: vec![side],
-        evaluator: vec![side],
-        outputs,
-    };
-    let prepared = Prepared::from_function(&function)?;
+    let prepared = prepared(circuit)?;
     let job = eval::Job {
         function: &prepared,
         role,
@@ -195,6 +162,11 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     course.at(PHASES.len() - 1, 0, 1);
     let rows = job.run_marked(channel, 1, base, &[vec![input(&shares, me)]], &mut |_| ())?;
     Ok((rows.and_then(|rows| rows.into_iter().next()), shares.peer_elements))
+}
+
+/// The circuit of [`build`] with at least one place, made ready: the first half of its inputs is the garbler's.
+pub(super) fn prepared(circuit: Circuit) -> Result<Prepared> {
+    Ok(Prepared::new(circuit, vec![Owner::Garbler, Owner::Evaluator])?)
 }
 
 /// An error unless the peer computes what we do.
@@ -209,115 +181,6 @@ fn compare(channel: &mut Channel, ours: [u8; 32]) -> Result<()> {
             "the two sides compute different functions of the intersection; start both with the same".into(),
         )),
     }
-}
-
-/// A statistic of the numbers of common keys, which needs no function of the caller's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Statistic {
-    /// The largest.
-    Max,
-    /// The smallest.
-    Min,
-    /// How many keys have one that is larger than this.
-    Over(i64),
-}
-
-impl Statistic {
-    /// What stands for a key without a number, which then does not count: no cell may hold it.
-    pub const fn absent(self) -> i64 {
-        match self {
-            Statistic::Max | Statistic::Over(_) => i64::MIN,
-            Statistic::Min => i64::MAX,
-        }
-    }
-
-    /// The number of a key out of those of two of its rows.
-    pub fn of_rows(self, a: i64, b: i64) -> i64 {
-        match self {
-            Statistic::Max | Statistic::Over(_) => a.max(b),
-            Statistic::Min => a.min(b),
-        }
-    }
-
-    /// The numbers within `bounds`; keys without one stay so.
-    pub(super) fn clipped(self, numbers: &[i64], bounds: Option<Bounds>) -> Zeroizing<Vec<i64>> {
-        let clip = |&number: &i64| match bounds {
-            Some(bounds) if number != self.absent() => bounds.clip(number.into()),
-            _ => number,
-        };
-        Zeroizing::new(numbers.iter().map(clip).collect())
-    }
-
-    /// Whether `min_matches` keys count, whether any does, and the number, all of it zero unless the first.
-    pub(super) fn compute(
-        self,
-        b: &mut Builder,
-        places: &[Place],
-        owner: usize,
-        min_matches: u64,
-    ) -> Vec<Uint> {
-        let absent = Int::constant(self.absent().into(), BITS);
-        let mut counted = Vec::with_capacity(places.len());
-        let mut numbers = Vec::with_capacity(places.len());
-        for place in places {
-            let number = &place.numbers[owner];
-            let missing = b.eq(number, &absent);
-            let counts = b.and(place.common, !missing);
-            counted.push(counts);
-            numbers.push(b.mux(counts, number, &absent));
-        }
-        let matches = b.count_ones(&counted);
-        let enough = enough(b, &matches, min_matches);
-        let any = b.any(&counted);
-        let value = match self {
-            Statistic::Over(limit) => {
-                let limit = Int::constant(limit.into(), BITS);
-                let over: Vec<Bit> = numbers.iter().map(|number| b.lt(&limit, number)).collect();
-                b.count_ones(&over).resize(BITS)
-            }
-            Statistic::Max => fold(b, numbers, &absent, Builder::max).as_uint(),
-            Statistic::Min => fold(b, numbers, &absent, Builder::min).as_uint(),
-        };
-        let any = b.and(any, enough);
-        let value = value.bits().iter().map(|&bit| b.and(bit, any)).collect();
-        vec![Uint::from_bits(vec![enough]), Uint::from_bits(vec![any]), Uint::from_bits(value)]
-    }
-
-    /// Reads what [`compute`](Self::compute) opened.
-    pub(super) fn read(outputs: &[BitVec]) -> Option<Found> {
-        let [enough, any, value] = outputs else { return None };
-        let number = value.iter().enumerate().fold(0u64, |sum, (i, bit)| sum | (u64::from(bit) << i));
-        Some(match (enough.get(0), any.get(0)) {
-            (false, _) => Found::Withheld,
-            (true, false) => Found::Nothing,
-            (true, true) => Found::Number(number as i64),
-        })
-    }
-}
-
-/// What a statistic came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
-    /// Fewer keys count than the least number.
-    Withheld,
-    /// No common key has a number.
-    Nothing,
-    /// The statistic.
-    Number(i64),
-}
-
-/// A tree of `op`, so that little depends on one another.
-fn fold(b: &mut Builder, mut values: Vec<Int>, none: &Int, op: fn(&mut Builder, &Int, &Int) -> Int) -> Int {
-    while values.len() > 1 {
-        values = values
-            .chunks(2)
-            .map(|pair| match pair {
-                [x, y] => op(b, x, y),
-                _ => pair[0].clone(),
-            })
-            .collect();
-    }
-    values.pop().unwrap_or_else(|| none.clone())
 }
 
 #[cfg(test)]
