@@ -508,6 +508,29 @@ fn a_dry_run_says_cost_and_what_is_learned() {
     assert!(text.contains("pads its set"), "{text}");
 }
 
+/// The sizes settle how a number is computed on shares, and the forecast says it.
+#[test]
+fn a_dry_run_says_whether_rows_are_folded() {
+    let semi = with(&["--give", "income", "--result", "peer", "--dry-run"]);
+    let shares = ["--reveal", "shares", "--eval", "signed-min32", "--aggregate", "sum"];
+    let cases: [&[&str]; 3] = [&["--reveal", "max:income"], &["--reveal", "over:7:income"], &shares];
+    let mut bytes = Vec::new();
+    for (keys, how) in [(1000, "one garbled circuit"), (1100, "rows folded")] {
+        let bench = Bench::new();
+        credit(&bench, 0..keys, 0..1);
+        for kind in cases {
+            let fixed = ["psi", "--insecure-plaintext", "--listen", "127.0.0.1:0", "--input", "shop.csv"];
+            let said = bench.run(&[&["--json"], &fixed[..], &["--key", "email"], kind, &semi].concat());
+            let plan = object(&said);
+            assert_eq!(plan["variant"], how, "{plan}");
+            bytes.push(plan["bytes"].as_u64().unwrap());
+        }
+    }
+    // A fold takes far less traffic.
+    let [garbled, folded] = [&bytes[..3], &bytes[3..]];
+    assert!(folded.iter().zip(garbled).all(|(folded, garbled)| folded * 5 < *garbled), "{bytes:?}");
+}
+
 #[test]
 fn statistics_are_computed_on_shares_of_the_intersection() {
     for (shop, insurer) in

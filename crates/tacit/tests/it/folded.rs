@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use tacit::job::psi::{Bounds, Each, Found, Gift, Job, Learns, Reveal, Revealed, Statistic, Total};
-use tacit::net::{Channel, memory};
+use tacit::net::{Channel, LinkModel, Party, SessionId, memory};
 use tacit::two_pc::circuit::{Aggregate, named};
 use tacit::{Result, Security};
 use tacit_ot::base::default as base;
@@ -172,6 +172,59 @@ fn folds_that_differ_are_refused() {
         for side in both(&jobs, [&sets.0, &sets.1], [true, false]) {
             let error = side.err().unwrap().to_string();
             assert!(error.contains("different functions"), "{error}");
+        }
+    }
+}
+
+/// The kind of a frame of data; one of another kind ends a channel, by whichever side is the first to leave.
+const DATA: u8 = 0xD7;
+
+/// The lengths of the frames that either side sends, in order.
+fn view(jobs: &[Job; 2], sets: [&Set; 2], gives: [bool; 2]) -> [Vec<usize>; 2] {
+    let records = [(); 2].map(|()| memory::Record::default());
+    let (one, other) = memory::links(LinkModel::LOOPBACK);
+    let end = |link, party| Channel::new(link, party, SessionId([7; 32]));
+    memory::join(
+        end(records[0].of(one), Party::First),
+        end(records[1].of(other), Party::Second),
+        |channel| run(&jobs[0], channel, sets[0], gives[0]).map(|_| ()).unwrap(),
+        |channel| run(&jobs[1], channel, sets[1], gives[1]).map(|_| ()).unwrap(),
+    );
+    let length = |(kind, frame): (u8, Vec<u8>)| (kind == DATA).then_some(frame.len());
+    records.map(|record| record.frames().into_iter().filter_map(length).collect())
+}
+
+/// Frames and their lengths follow from the sizes of both sets, whatever matches, whatever the numbers are, and whether
+/// the result is withheld.
+#[test]
+fn what_is_sent_follows_from_the_sizes() {
+    let each = Each::new(named::find("signed-min32").unwrap(), None, Aggregate::Sum, false).unwrap();
+    let reveals = [
+        (Reveal::Of(Statistic::Max, "amount".into()), None),
+        (Reveal::Of(Statistic::Over(3), "amount".into()), None),
+        (Reveal::Shares, Some(each)),
+    ];
+    for (reveal, each) in reveals {
+        // One garbled circuit, and a fold.
+        for (ours, theirs) in [(90, 70), (1100, 1300)] {
+            let jobs = [(Learns::Peer, true), (Learns::Me, false)].map(|(learns, gives)| Job {
+                each: each.clone(),
+                min_matches: 5,
+                ..job(reveal.clone(), learns, gives)
+            });
+            let all = ours.min(theirs);
+            let numbers: [fn(u64) -> i64; 3] = [|key| key as i64 - 50, |_| i64::MIN, |_| i64::from(i32::MAX)];
+            let mut views = Vec::new();
+            for (common, number) in [0, 4, 5, all, all].into_iter().zip(numbers.into_iter().cycle()) {
+                let ours: Set = (0..ours).map(|key| (key, number(key))).collect();
+                let theirs: Set =
+                    (ours.len() as u64 - common..).take(theirs as usize).map(|k| (k, 0)).collect();
+                views.push(view(&jobs, [&ours, &theirs], [true, false]));
+            }
+            assert!(views[0].iter().all(|frames| frames.len() > 10), "{} {ours}", reveal.name());
+            for (at, other) in views.iter().enumerate() {
+                assert!(*other == views[0], "{} {ours}: view {at} differs", reveal.name());
+            }
         }
     }
 }
