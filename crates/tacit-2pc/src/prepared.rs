@@ -1,7 +1,7 @@
 //! Circuits made ready for two parties.
 
 use crate::circuit::named::{self, Function, full_name};
-use crate::circuit::{Aggregate, Circuit, Form, Order, Plan};
+use crate::circuit::{Aggregate, Circuit, Order, Plan};
 use crate::{Error, Owner, Result};
 use std::sync::OnceLock;
 
@@ -67,9 +67,7 @@ impl Prepared {
     pub fn shallow(&self) -> Option<&Prepared> {
         let made = self.shallow.get_or_init(|| {
             let name = self.name.as_deref().filter(|_| self.aggregate.is_none())?;
-            // A circuit of another source may be called like a built-in function.
-            named::find(name).filter(|function| function.circuit.digest() == self.digest)?;
-            let circuit = named::find_in(name, Form::Shallow)?.circuit;
+            let circuit = named::shallow(name, &self.digest)?;
             let other = Self::new(circuit, self.owners.clone()).ok()?;
             Some(Box::new(Prepared { name: Some(name.to_owned()), ..other }))
         });

@@ -20,6 +20,7 @@
 
 #[cfg(test)]
 mod attacks;
+pub mod fold;
 mod layout;
 mod packed;
 #[cfg(test)]
@@ -181,6 +182,12 @@ impl Engine<'_> {
         let parts = rows.chunks(self.layout.batch()).enumerate();
         let mut batches: Vec<Batch> =
             parts.map(|(number, rows)| Batch::new(number as u32, self, rows)).collect();
+        self.through(channel, triples, &mut batches)?;
+        self.open(channel, &mut batches)
+    }
+
+    /// Takes batches through all levels, side by side.
+    fn through(&self, channel: &mut Channel, triples: &mut Triples<'_>, batches: &mut [Batch]) -> Result<()> {
         for (number, level) in self.levels.iter().enumerate() {
             let ops = self.plan.windows()[level.window].whole().ops;
             let (xors, ands) = (&ops[level.xors.clone()], &ops[level.ands.clone()]);
@@ -200,18 +207,20 @@ impl Engine<'_> {
                 batch.open(channel, triples, (number, ands))?;
             }
         }
-        for batch in &mut batches {
-            batch.finish(self, channel)?;
-            if self.output_to.learned_by(self.role.other()) {
-                batch.send_outputs(self, channel)?;
-            }
+        batches.iter_mut().try_for_each(|batch| batch.finish(self, channel))
+    }
+
+    /// Opens the outputs of batches that are through; returns those that this party learns.
+    fn open(&self, channel: &mut Channel, batches: &mut [Batch]) -> Result<Vec<Vec<BitVec>>> {
+        if self.output_to.learned_by(self.role.other()) {
+            batches.iter_mut().try_for_each(|batch| batch.send_outputs(self, channel))?;
         }
         if !self.output_to.learned_by(self.role) {
             channel.flush()?;
             return Ok(Vec::new());
         }
-        let mut outputs = Vec::with_capacity(rows.len());
-        for batch in &mut batches {
+        let mut outputs = Vec::new();
+        for batch in batches {
             batch.receive_outputs(self, channel, &mut outputs)?;
         }
         Ok(outputs)
@@ -246,13 +255,19 @@ struct Opening {
 
 impl Batch {
     fn new(number: u32, engine: &Engine<'_>, rows: &[Vec<BitVec>]) -> Self {
-        let words = rows.len().div_ceil(64);
+        let mut batch = Batch::blank(number, engine, rows.len());
+        batch.put_inputs(&engine.own_slots, rows);
+        batch
+    }
+
+    /// Without inputs.
+    fn blank(number: u32, engine: &Engine<'_>, rows: usize) -> Self {
+        let words = rows.div_ceil(64);
         let shares = Zeroizing::new(vec![0; engine.plan.slots() * words]);
-        let mut batch = Batch { number, rows: rows.len(), words, shares, opening: None, message: Vec::new() };
+        let mut batch = Batch { number, rows, words, shares, opening: None, message: Vec::new() };
         if engine.role == Owner::Garbler {
             batch.slot(ONE).fill(u64::MAX);
         }
-        batch.put_inputs(&engine.own_slots, rows);
         batch
     }
 

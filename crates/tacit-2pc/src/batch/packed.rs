@@ -29,6 +29,10 @@ impl Packed {
         &mut self.words
     }
 
+    pub(super) fn bits(&self) -> usize {
+        self.bits
+    }
+
     /// Bytes of a message.
     pub(super) fn bytes(&self) -> usize {
         self.bits.div_ceil(8)

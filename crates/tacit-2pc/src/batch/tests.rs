@@ -1,5 +1,7 @@
 //! Rows side by side against plain evaluation, cut in every way; and peers that send something else.
 
+mod fold;
+
 use super::*;
 use crate::circuit::{Builder, Circuit, FIRST_INPUT, Gate, Integer, Shape, evaluate};
 use tacit_crypto::{Block, Prg};

@@ -1,8 +1,8 @@
 //! A sum or a count over many rows of a function, inside one circuit.
 
-use super::named::Function;
+use super::named::{self, Function};
 use super::value::{Field, Kind};
-use super::{Bit, Builder, Circuit, Gate, Int, Integer, ONE, Uint, ZERO};
+use super::{Bit, Builder, Circuit, Form, Gate, Int, Integer, ONE, Uint, ZERO};
 
 /// What is made of the first output of all rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +91,36 @@ impl Function {
         Ok(first)
     }
 
+    /// What one row of a function that [`over_rows`](Self::over_rows) takes adds to an aggregate, and its flags, inside
+    /// a circuit of the caller's that adds up by itself; of a built-in function in the builder's form. `inputs` and
+    /// `bounds` as of [`total`](Self::total).
+    pub fn of_row(
+        &self,
+        builder: &mut Builder,
+        inputs: &[Uint],
+        aggregate: Aggregate,
+        signed: bool,
+        bounds: Option<[i64; 2]>,
+    ) -> (Addend, Vec<Bit>) {
+        let shallow = match (builder.form(), named::full_name(&self.name)) {
+            (Form::Shallow, Some(name)) => named::shallow(&name, &self.circuit.digest()),
+            _ => None,
+        };
+        let circuit = shallow.as_ref().unwrap_or(&self.circuit);
+        let mut outputs = replay(builder, circuit, inputs).into_iter();
+        let value = outputs.next().unwrap_or_else(|| Uint::from_bits(Vec::new()));
+        let signed = signed || self.outputs.first().is_some_and(|field| field.kind == Kind::Signed);
+        let addend = match (aggregate, bounds) {
+            (Aggregate::Count, _) => Addend::Unsigned(Uint::from_bits(vec![builder.any(value.bits())])),
+            (Aggregate::Sum, Some(bounds)) => {
+                Addend::Signed(within(builder, &value, signed, bounds).as_int())
+            }
+            (Aggregate::Sum, None) if signed => Addend::Signed(value.as_int()),
+            (Aggregate::Sum, None) => Addend::Unsigned(value),
+        };
+        (addend, outputs.map(|flag| builder.any(flag.bits())).collect())
+    }
+
     /// The same inside a circuit of the caller's: the aggregate of the rows whose bit is set, and the flags
     /// of those. Each row has the garbler's inputs, then the evaluator's. With `bounds`, least and most, a row adds
     /// the nearest number within to a sum, which is signed then.
@@ -138,6 +168,15 @@ impl Function {
         let flags = flags.into_iter().map(|flag| Uint::from_bits(vec![flag]));
         Ok(std::iter::once(total).chain(flags).collect())
     }
+}
+
+/// What a row adds to an aggregate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Addend {
+    /// A number without sign, or for a count one or zero.
+    Unsigned(Uint),
+    /// A number in two's complement.
+    Signed(Int),
 }
 
 /// Bits of a number within bounds, and its sign.

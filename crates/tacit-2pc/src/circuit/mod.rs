@@ -23,7 +23,7 @@ mod program;
 mod shallow;
 pub mod value;
 
-pub use aggregate::{Aggregate, NotAggregated};
+pub use aggregate::{Addend, Aggregate, NotAggregated};
 pub use arithmetic::Modulus;
 pub use bit::{Bit, Wires};
 pub use builder::Builder;

@@ -58,9 +58,9 @@ Kinds of results (--reveal; must match on both sides, except column names):
   sum:COL         the sum of COL over the rows of matching keys; the column's owner adds --give COL
   mean:COL        the same, with the number of rows and the mean
   max:COL, min:COL, over:N:COL  the largest or smallest number of a matching key, or how many have
-                  one above N; up to 4,096 keys on each side
+                  one above N; up to 4,194,304 keys on each side
   shares          the inputs of the function of --eval, whose results over all matching keys are
-                  shown as --aggregate; up to 4,096 keys on each side
+                  shown as --aggregate; up to 4,194,304 keys on each side
 Against a peer that may cheat, a count, sum or mean supports at most 16,384 keys on each side
 (seconds and a gigabyte for 4,096; --dry-run estimates); max, min, over and shares need
 --security semi-honest. --min-matches N withholds an aggregate unless N keys match. Two ways to

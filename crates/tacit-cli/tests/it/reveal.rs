@@ -508,9 +508,34 @@ fn a_dry_run_says_cost_and_what_is_learned() {
     assert!(text.contains("pads its set"), "{text}");
 }
 
+/// The sizes settle how a number is computed on shares, and the forecast says it.
+#[test]
+fn a_dry_run_says_whether_rows_are_folded() {
+    let semi = with(&["--give", "income", "--result", "peer", "--dry-run"]);
+    let shares = ["--reveal", "shares", "--eval", "signed-min32", "--aggregate", "sum"];
+    let cases: [&[&str]; 3] = [&["--reveal", "max:income"], &["--reveal", "over:7:income"], &shares];
+    let mut bytes = Vec::new();
+    for (keys, how) in [(1000, "one garbled circuit"), (1100, "rows folded")] {
+        let bench = Bench::new();
+        credit(&bench, 0..keys, 0..1);
+        for kind in cases {
+            let fixed = ["psi", "--insecure-plaintext", "--listen", "127.0.0.1:0", "--input", "shop.csv"];
+            let said = bench.run(&[&["--json"], &fixed[..], &["--key", "email"], kind, &semi].concat());
+            let plan = object(&said);
+            assert_eq!(plan["variant"], how, "{plan}");
+            bytes.push(plan["bytes"].as_u64().unwrap());
+        }
+    }
+    // A fold takes far less traffic.
+    let [garbled, folded] = [&bytes[..3], &bytes[3..]];
+    assert!(folded.iter().zip(garbled).all(|(folded, garbled)| folded * 5 < *garbled), "{bytes:?}");
+}
+
 #[test]
 fn statistics_are_computed_on_shares_of_the_intersection() {
-    for (shop, insurer) in [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9)] {
+    for (shop, insurer) in
+        [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9), (0..1300, 90..1500)]
+    {
         let (bench, plain) = bench(shop, insurer);
         let mut largest: BTreeMap<&String, i64> = BTreeMap::new();
         for row in &plain.rows {
@@ -573,7 +598,9 @@ pub fn main(income: i32, debt: u16, limit: i32, good: bool) -> i32 {
 
 #[test]
 fn shares_feed_a_function_in_the_same_session() {
-    for (shop, insurer) in [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9)] {
+    for (shop, insurer) in
+        [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9), (0..1300, 90..1500)]
+    {
         let bench = Bench::new();
         let common = credit(&bench, shop, insurer);
         bench.write("credit.garble.rs", CREDIT);
@@ -602,6 +629,34 @@ fn shares_feed_a_function_in_the_same_session() {
                 assert!(learned.contains("over all common keys"), "{learned}");
             }
         }
+    }
+}
+
+/// More keys than one circuit could hold.
+#[test]
+fn twenty_thousand_keys_are_folded() {
+    let bench = Bench::new();
+    let common = credit(&bench, 0..20_000, 5_000..25_000);
+    assert_eq!(common.len(), 15_000);
+    let largest = common.iter().map(|row| row[0]).max().unwrap();
+    let over = common.iter().filter(|row| row[0] > 60).count() as i64;
+    let sum: i64 = common.iter().map(|row| row[0].min(row[2])).sum();
+    let shares = ["--reveal", "shares", "--eval", "signed-min32", "--aggregate", "sum"];
+    let cases: [(&[&str], &str, i64); 3] = [
+        (&["--reveal", "max:income"], "max", largest),
+        (&["--reveal", "over:60:income"], "over", over),
+        (&[&shares[..], &TO_OWNER].concat(), "sum", sum),
+    ];
+    for (kind, name, expected) in cases {
+        let both = with(&[kind, &["--min-matches", "15000"]].concat());
+        let theirs = if name == "sum" { &["--give", "limit"][..] } else { &[] };
+        let (a, b) = run(
+            &bench,
+            &[&both[..], &["--give", "income", "--result", "peer"]].concat(),
+            &[&both[..], theirs].concat(),
+        );
+        assert!(object(&a).get(name).is_none());
+        assert_eq!(object(&b)[name].as_i64(), Some(expected), "{}", object(&b));
     }
 }
 

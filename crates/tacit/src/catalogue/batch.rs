@@ -1,13 +1,14 @@
 //! Rows side by side on XOR shares, by the messages of [`tacit_2pc::batch`].
 
-use super::cost::{Link, Machine, SETUP_BYTES, SETUP_POINTS};
+use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::evaluation::{Cost, EvalRequest, Evaluation};
 use super::{Assumption, Choice, Entry, Kind, Pick, Runs, extensions, protocol};
 use crate::limits::Limit;
 use crate::{Error, Result};
 use std::time::Duration;
-use tacit_2pc::Owner;
 use tacit_2pc::batch::Layout;
+use tacit_2pc::batch::fold::Fold;
+use tacit_2pc::{OutputTo, Owner};
 use tacit_ot::Security;
 
 /// GMW on XOR shares, with triples out of OT both ways.
@@ -89,6 +90,27 @@ fn cost(request: &EvalRequest) -> Option<Cost> {
         early: [0.0; 2],
         both_ways: true,
     })
+}
+
+/// What `fold` costs on shares that there are.
+pub(crate) fn of_fold(fold: &Fold, link: &Link, machine: &Machine) -> Result<Candidate> {
+    let triples = fold.triples();
+    let near = Link { megabits: f64::INFINITY, round_trip: Duration::ZERO };
+    let direction =
+        transfers(triples, None)?.predict((triples, Kind::Rot, Security::SemiHonest, 1), &near, machine);
+    let opened = [Owner::Garbler, Owner::Evaluator].map(|role| fold.opened(role, OutputTo::Both));
+    let heads = 2.0 * FRAME * fold.messages() as f64;
+    let bytes = 2.0 * direction.bytes as f64 + opened.iter().sum::<u64>() as f64 + heads;
+    // Both sides send a level's openings at the same time.
+    let trips = 2.0 * direction.rounds as f64 + 0.5 * fold.rounds() as f64;
+    let nanoseconds = SHARED_RUN_NS
+        + 2e9 * direction.time.as_secs_f64()
+        + fold.messages() as f64 * OPENING_NS
+        + triples as f64 * SHARED_GATE_NS
+        + link.pass(bytes)
+        + link.wait(trips);
+    let candidate = BATCH.candidate(Security::SemiHonest, nanoseconds, bytes as u64, trips.ceil() as u64);
+    Ok(Candidate { variant: "rows folded".into(), base_batches: 2, ..candidate })
 }
 
 /// Bytes of a frame's head.

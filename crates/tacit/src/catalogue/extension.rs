@@ -475,6 +475,18 @@ impl Pick {
         })
     }
 
+    /// As [`both_ways`](Self::both_ways), one of each.
+    pub(crate) fn each_way(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<(AnySender, AnyReceiver)> {
+        let (senders, receivers) = self.both_ways(channel, base, prg, 1)?;
+        let streams = senders.into_iter().next().zip(receivers.into_iter().next());
+        streams.ok_or_else(|| Error::Other("no stream was made".into()))
+    }
+
     /// `streams` receivers of one setup, one for each channel; the base OTs run over `channel`.
     pub fn receivers(
         &self,

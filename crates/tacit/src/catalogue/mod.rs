@@ -37,7 +37,7 @@ pub use authenticated::AUTHENTICATED;
 pub(crate) use authenticated::triples as authenticated_triples;
 pub use base::{CO15, MR19, ROTED};
 pub use batch::BATCH;
-pub(crate) use batch::transfers;
+pub(crate) use batch::{of_fold, transfers};
 pub use cost::{Candidate, Link, Machine};
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
 pub(crate) use evaluation::ways as evaluations;

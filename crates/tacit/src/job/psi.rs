@@ -3,25 +3,32 @@
 mod buckets;
 mod differences;
 mod each;
+mod estimate;
+mod folded;
 pub mod gateway;
 mod own;
 pub mod owner;
+mod places;
 mod reveal;
 mod shared;
+mod statistic;
+#[cfg(test)]
+mod tests;
 
 pub use buckets::{ATTEMPTS, Bucketed, Disk, InBuckets, MAX_BUCKETS, OVERFLOW_BITS, Resume, runs_log2};
 pub use circuit::Outcome as AggregateOutcome;
 pub use each::{Each, MAX_INPUT_BITS, Total};
 pub use own::{Own, Owned};
+pub use places::Place;
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
-pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
+pub use shared::{MAX_SHARED, Then};
+pub use statistic::{Found, Statistic};
 pub use tacit_psi::{Bounds, Limits};
 
 use super::{About, Course, Observer};
-use crate::catalogue::{
-    CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, too_many,
-};
+use crate::catalogue::{CIRCUIT, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, too_many};
 use crate::{Error, Result};
+use shared::Folding;
 use std::time::Duration;
 use tacit_2pc::circuit::Builder;
 use tacit_crypto::text::counted;
@@ -205,6 +212,8 @@ impl Job {
             Some(each) => each.agree(agreement),
             None => agreement,
         };
+        let folds = self.each.is_some() || matches!(self.reveal, Reveal::Of(..));
+        let agreement = if folds { agreement.with(differences::FOLDS, folded::VERSION) } else { agreement };
         let Some(key) = &self.key else { return agreement.with("key", "bytes") };
         let normalisation = key.normalisation;
         agreement
@@ -226,10 +235,11 @@ impl Job {
             learns: self.learns,
             security: self.security,
             columns: matches!(self.reveal, Reveal::Payload(_)),
-            whole_circuit: matches!(self.reveal, Reveal::Of(..) | Reveal::Shares),
+            whole_circuit: self.reveal == Reveal::Shares && self.each.is_none(),
         };
         let of = |entry: &Entry| entry.intersection().map_or(u64::MAX, |entry| (entry.memory)(&sizes));
-        let computed = self.each.as_ref().map_or(0, |each| each.memory(own.max(peer)));
+        let folds = self.each.is_some() || matches!(self.reveal, Reveal::Of(..));
+        let computed = if folds { folded::memory(own.min(peer), self.gates()) } else { 0 };
         let process = (18u64 << 20).saturating_add(computed);
         process.saturating_add(match self.protocol {
             _ if self.reveal.is_aggregate() => of(self.aggregates_by()),
@@ -241,11 +251,16 @@ impl Job {
         })
     }
 
+    /// Gates of the function of each common key.
+    fn gates(&self) -> u64 {
+        self.each.as_ref().map_or(0, Each::gates)
+    }
+
     /// The most keys that a side may have.
     pub fn max_keys(&self) -> u64 {
         match &self.reveal {
             Reveal::Rows | Reveal::Payload(_) => MAX_ELEMENTS as u64,
-            Reveal::Of(..) | Reveal::Shares => MAX_SHARED,
+            Reveal::Shares if self.each.is_none() => MAX_SHARED,
             _ if self.security == Security::Malicious => sorted::MAX_ELEMENTS as u64,
             _ => circuit::MAX_ELEMENTS as u64,
         }
@@ -277,29 +292,6 @@ impl Job {
             if self.memory(own, middle) <= available { fits = middle } else { too_many = middle }
         }
         fits
-    }
-
-    /// What a run with `keys` on each side would cost, by every protocol that serves, the one that would run
-    /// first.
-    ///
-    /// An error if the sets are larger than a protocol takes.
-    pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
-        let cost = |entry: &Entry, security| entry.intersection_cost(keys, security, link, machine);
-        if self.reveal.is_aggregate() {
-            return Ok(vec![cost(self.aggregates_by(), self.security)?]);
-        }
-        let vole = || Ok(vec![cost(&VOLE, self.security)?]);
-        let paxos = || match self.security {
-            Security::Malicious => Ok(vec![cost(&PAXOS, Security::Malicious)?]),
-            weaker => Ok(vec![cost(&PAXOS, weaker)?, cost(&PAXOS, Security::Malicious)?]),
-        };
-        match (self.protocol, self.fastest(keys, keys, link)) {
-            _ if self.reveal != Reveal::Rows => vole(),
-            (Protocol::Vole, _) => vole(),
-            (Protocol::Paxos, _) => paxos(),
-            (Protocol::Auto, Protocol::Vole) => Ok([vole()?, paxos()?].concat()),
-            (Protocol::Auto, _) => Ok([paxos()?, vole()?].concat()),
-        }
     }
 
     /// The protocol of a run over `link` with so many keys of ours and of the peer's: the one that was asked
@@ -622,7 +614,9 @@ impl Job {
             let owner = usize::from(ours != (channel.party() == Party::First));
             let then =
                 |b: &mut Builder, places: &[Place]| Ok(statistic.compute(b, places, owner, self.min_matches));
-            let then: (&shared::TryThen<'_>, bool) = (&then, self.result_to_owner);
+            let fold = |places, silent: [bool; 2]| statistic.fold(places, owner, silent, self.min_matches);
+            let folding = Folding { fold: &fold, gates: 0, absent: Some(statistic.absent()) };
+            let then: (&shared::TryThen<'_>, _, bool) = (&then, Some(folding), self.result_to_owner);
             let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
             let found = outputs.and_then(|outputs| Statistic::read(&outputs));
             return Ok(Revealed::Statistic(found, keys));
@@ -634,7 +628,9 @@ impl Job {
             };
             let then =
                 |b: &mut Builder, places: &[Place]| each.compute(b, places, self.min_matches, self.bounds);
-            let then: (&shared::TryThen<'_>, bool) = (&then, self.result_to_owner);
+            let fold = |places, silent: [bool; 2]| each.fold(places, silent, self.min_matches, self.bounds);
+            let folding = Folding { fold: &fold, gates: each.gates(), absent: None };
+            let then: (&shared::TryThen<'_>, _, bool) = (&then, Some(folding), self.result_to_owner);
             let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
             let total = outputs.and_then(|outputs| each.read(&outputs, self.bounds));
             return Ok(Revealed::Total(total, keys));
@@ -687,7 +683,15 @@ impl Job {
         }
         self.check_owner_of(!self.give.is_empty() || numbers.is_some())?;
         let then = |b: &mut Builder, places: &[Place]| self.opened(then(b, places));
-        shared::run(channels, base, elements, numbers, (&then, self.result_to_owner), &options, observer)
+        shared::run(
+            channels,
+            base,
+            elements,
+            numbers,
+            (&then, None, self.result_to_owner),
+            &options,
+            observer,
+        )
     }
 
     fn rows<E: AsRef<[u8]> + Sync>(
@@ -764,136 +768,4 @@ fn bound(entries: impl Iterator<Item = &'static Entry>, outcome: &Outcome, own: 
         });
     }
     worst.ok_or_else(|| Error::Other("nothing bounds what a cheating peer tests here".to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEARNS: [Learns; 3] = [Learns::Me, Learns::Peer, Learns::Both];
-
-    /// The search for the largest set that fits rests on it.
-    #[test]
-    fn more_keys_never_need_less_memory() {
-        for security in [Security::Malicious, Security::SemiHonest] {
-            for learns in LEARNS {
-                let job = Job::new(learns, security);
-                let mut last = 0;
-                for keys in (0..24).flat_map(|log| [1u64 << log, (1 << log) + (1 << log) / 2]) {
-                    let needed = job.memory(100_000, keys);
-                    assert!(needed >= last, "{learns:?}, {keys}");
-                    assert!(needed <= job.memory(100_001, keys));
-                    last = needed;
-                }
-            }
-        }
-    }
-
-    /// Peaks of `tacit psi` in MB, measured with as many keys on both sides: of the larger of the two
-    /// processes.
-    #[test]
-    fn what_numbers_over_common_keys_hold_is_what_was_measured() {
-        let sum = Reveal::Sum("amount".into());
-        let max = Reveal::Of(Statistic::Max, "amount".into());
-        let peaks = [
-            (&sum, 14, 37.7),
-            (&sum, 16, 68.4),
-            (&sum, 18, 171.5),
-            (&sum, 20, 531.4),
-            (&sum, 22, 1910.5),
-            (&max, 8, 54.4),
-            (&max, 12, 375.7),
-        ];
-        for (reveal, log2_keys, peak) in peaks {
-            let job = Job { reveal: reveal.clone(), ..Job::new(Learns::Both, Security::SemiHonest) };
-            let told = job.memory(1 << log2_keys, 1 << log2_keys) as f64 / 1e6;
-            assert!(told >= peak && told <= 1.25 * peak + 25.0, "{} of 2^{log2_keys}: {told}", reveal.name());
-        }
-    }
-
-    #[test]
-    fn the_peer_may_have_what_memory_has_room_for() {
-        let job = |asked, learns| Job { most_peer_keys: asked, ..Job::new(learns, Security::Malicious) };
-        let most = |asked, learns, available| job(asked, learns).most_peer_keys(1000, available);
-        for learns in LEARNS {
-            assert_eq!(most(None, learns, None), MAX_ELEMENTS as u64);
-            assert_eq!(most(Some(77), learns, None), 77);
-            assert_eq!(most(Some(77), learns, Some(1 << 40)), 77);
-            assert_eq!(most(Some(u64::MAX), learns, Some(1 << 40)), MAX_ELEMENTS as u64);
-            assert_eq!(most(None, learns, Some(1 << 20)), 0);
-        }
-        // A sender holds rows for the peer's store; a receiver holds nothing of the peer's.
-        let limited = most(None, Learns::Peer, Some(100 << 20));
-        assert!((100_000..1_000_000).contains(&limited), "{limited}");
-        assert!(job(None, Learns::Peer).memory(1000, limited) <= 100 << 20);
-        assert!(job(None, Learns::Peer).memory(1000, limited + 1) > 100 << 20);
-        assert_eq!(most(Some(10), Learns::Peer, Some(100 << 20)), 10);
-        assert_eq!(most(Some(10_000_000), Learns::Peer, Some(100 << 20)), limited);
-        assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);
-    }
-
-    /// Who announces one key, or ten, and cheats tests hardly more: by `auto`, whose pick the sizes settle, and
-    /// as a service charges.
-    #[test]
-    fn a_small_set_of_the_peers_tests_a_few_keys() {
-        for learns in [Learns::Peer, Learns::Both] {
-            let job = Job::new(learns, Security::Malicious);
-            for (announced, likely, most) in [(1, 2, 3), (10, 18, 25), (100, 173, 235)] {
-                for own in [1000, 1_000_000] {
-                    assert_eq!(job.settled(own, announced), Some(Protocol::Vole));
-                    let tested = job.ahead(announced, own).unwrap();
-                    assert_eq!((tested.likely, tested.most), (likely, most), "{learns:?}, {announced}");
-                    assert_eq!(job.reveals_at_most(own, announced).unwrap(), most);
-                }
-            }
-            let words = job.will_learn(1000, 1).unwrap();
-            assert!(words.contains("it can test 2 with 2^60 hash calls, and 3 with 2^80"), "{words}");
-            let why = job.why(Protocol::Vole, [1000, 1], None).unwrap();
-            assert!(why.contains("fewer keys"), "{why}");
-        }
-        // Against a peer that keeps to the protocol the faster one runs, and with a large set the sender has
-        // too much to look up.
-        let settled = |job: Job, own, peer| job.settled(own, peer);
-        assert_eq!(settled(Job::new(Learns::Both, Security::SemiHonest), 500, 500), Some(Protocol::Paxos));
-        assert_eq!(settled(Job::new(Learns::Me, Security::Malicious), 3, 1 << 24), Some(Protocol::Vole));
-        // The smaller set's owner receives where both learn; a large sender's tags stand for few keys more.
-        let tested = Job::new(Learns::Both, Security::Malicious).ahead(1000, 1).unwrap();
-        assert_eq!((tested.likely, tested.most), (1004, 2002));
-    }
-
-    /// What is said before a run and after it: nothing of a result to a side that gets none, a bound where
-    /// there is one, and no promise where there is none.
-    #[test]
-    fn what_the_other_side_learns_is_said_for_the_result_and_the_level() {
-        let outcome = |received| Outcome {
-            matches: None,
-            peer_elements: 500,
-            peer_received: received,
-            protocol: PAXOS.name,
-        };
-        for protocol in [Protocol::Auto, Protocol::Paxos, Protocol::Vole] {
-            for learns in LEARNS {
-                let job = Job { protocol, ..Job::new(learns, Security::Malicious) };
-                let gets = learns != Learns::Me;
-                let before = job.will_learn(700, 700).unwrap();
-                let after = job.has_learned(700, &outcome(true)).unwrap();
-                let tested = job.tested(&outcome(true), 700).unwrap();
-                assert_eq!(tested.is_some(), gets);
-                for words in [&before, &after] {
-                    assert!(words.contains("700 distinct keys"), "{words}");
-                    assert_eq!(words.contains("which of its own keys"), gets, "{words}");
-                }
-                if let Some(tested) = tested {
-                    assert!(500 < tested.likely && tested.likely <= tested.most, "{tested:?}");
-                    assert!(after.contains("announced 500") && after.contains(&tested.words()), "{after}");
-                }
-                let job = Job { security: Security::SemiHonest, ..job };
-                assert!(job.tested(&outcome(true), 700).unwrap().is_none());
-                let words = job.has_learned(700, &outcome(true)).unwrap();
-                assert!(words.contains("nothing is promised") && !words.contains("2^"), "{words}");
-            }
-        }
-        let job = Job::new(Learns::Both, Security::Malicious);
-        assert!(job.has_learned(700, &outcome(false)).unwrap().contains("can have tested no more"));
-    }
 }

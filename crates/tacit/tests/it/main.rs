@@ -3,6 +3,7 @@
 mod gateway_support;
 
 mod buckets;
+mod folded;
 mod gateway;
 mod jobs;
 mod long_functions;

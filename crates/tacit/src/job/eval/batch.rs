@@ -1,9 +1,9 @@
 //! Rows side by side on shares.
 
 use super::{BYTES_GATE, Job, Rows, Step, Tell};
+use crate::Result;
 use crate::catalogue::{BATCH, transfers};
 use crate::plan::EvalRequest;
-use crate::{Error, Result};
 use tacit_2pc::{Prepared, batch};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::Channel;
@@ -58,9 +58,7 @@ impl Job<'_> {
     ) -> Result<Option<Rows>> {
         let triples = self.function.circuit().stats().and.saturating_mul(rows.len() as u64);
         let pick = transfers(triples, self.options.ot.map(|ot| ot.name))?;
-        let (senders, receivers) = pick.both_ways(channel, base, prg, 1)?;
-        let streams = senders.into_iter().next().zip(receivers.into_iter().next());
-        let (mut sender, mut receiver) = streams.ok_or_else(|| Error::Other("no stream was made".into()))?;
+        let (mut sender, mut receiver) = pick.each_way(channel, base, prg)?;
         channel.flush()?;
         tell(Step::Ready);
         let (function, role, to) = (self.function, self.role, self.output_to);

@@ -5,12 +5,17 @@ use tacit_net::Difference;
 
 /// The setting that binds everything about keys.
 pub(super) const KEYS: &str = "version of keys";
+/// The setting that says how rows are folded, where the result is one that may be.
+pub(super) const FOLDS: &str = "version of folds";
 
 /// The differences that a user can do something about: those that only follow from others are left out.
 pub(crate) fn causes(mut differences: Vec<Difference>) -> Vec<Difference> {
     const OF_KEYS: [&str; 6] = ["key columns", "key types", "key labels", "case-fold", "nfc", "trim"];
     if differences.iter().any(|one| OF_KEYS.contains(&one.setting.as_str())) {
         differences.retain(|one| one.setting != KEYS);
+    }
+    if differences.iter().any(|one| one.setting == "reveal") {
+        differences.retain(|one| one.setting != FOLDS);
     }
     if let Some(at) = differences.iter().position(|one| one.setting == KEYS) {
         let Difference { ours, theirs, .. } = &differences[at];

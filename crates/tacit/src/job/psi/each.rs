@@ -1,11 +1,12 @@
 //! A function of each common key's inputs, of which a sum or a count over all common keys is opened.
 
-use super::shared::Place;
+use super::places::{Place, SharedPlace, enough, fold_places, gated};
 use crate::{Error, Result};
 use tacit_2pc::Owner;
+use tacit_2pc::batch::fold::{Fold, Part};
 use tacit_2pc::circuit::named::{Function, full_name};
 use tacit_2pc::circuit::value::{Field, Kind};
-use tacit_2pc::circuit::{Aggregate, Builder, Integer, Uint};
+use tacit_2pc::circuit::{Addend, Aggregate, Bit, Builder, Integer, Uint};
 use tacit_crypto::{BitVec, hex};
 use tacit_net::Agreement;
 use tacit_psi::Bounds;
@@ -100,11 +101,6 @@ impl Each {
         agreement.with("wiring", hex(&self.function.circuit.digest()[..16]))
     }
 
-    /// Bytes of the circuit of `keys` keys: a place and a half a key, some 160 bytes a gate.
-    pub(super) fn memory(&self, keys: u64) -> u64 {
-        (self.function.circuit.gates().len() as u64).saturating_mul(keys).saturating_mul(240)
-    }
-
     /// Whether `min_matches` keys are common, the total and the flags, all of it zero unless the first; what a key
     /// adds to a sum is taken as within `bounds`.
     pub(super) fn compute(
@@ -117,28 +113,72 @@ impl Each {
         let common: Vec<_> = places.iter().map(|place| place.common).collect();
         let mut rows = Vec::with_capacity(places.len());
         for place in places {
-            let mut inputs = Vec::with_capacity(self.function.garbler.len() + self.function.evaluator.len());
-            for (owner, number) in [Owner::Garbler, Owner::Evaluator].into_iter().zip(&place.numbers) {
-                let mut bits = number.bits().iter().copied();
-                let fields = self.function.fields(owner).iter();
-                inputs
-                    .extend(fields.map(|f| Uint::from_bits(bits.by_ref().take(f.bits() as usize).collect())));
-            }
-            rows.push((place.common, inputs));
+            let [first, second] = &place.numbers;
+            rows.push((place.common, self.inputs([first.bits(), second.bits()])));
         }
         let opened = self
             .function
             .total(b, &rows, self.total, self.signed, bounds.map(|bounds| [bounds.least(), bounds.most()]))
             .map_err(|error| Error::Usage(error.to_string()))?;
         let matches = b.count_ones(&common);
-        let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(u64::BITS as usize + 1));
-        let matches = matches.resize(least.bits().len());
-        let enough = b.le(&least, &matches);
+        let enough = enough(b, &matches, min_matches);
         let mut outputs = vec![Uint::from_bits(vec![enough])];
         for value in opened {
-            outputs.push(Uint::from_bits(value.bits().iter().map(|&bit| b.and(bit, enough)).collect()));
+            outputs.push(gated(b, &value, enough));
         }
         Ok(outputs)
+    }
+
+    /// The function's inputs of a place.
+    fn inputs(&self, numbers: [&[Bit]; 2]) -> Vec<Uint> {
+        let mut inputs = Vec::with_capacity(self.function.garbler.len() + self.function.evaluator.len());
+        for (owner, number) in [Owner::Garbler, Owner::Evaluator].into_iter().zip(numbers) {
+            let mut bits = number.iter().copied();
+            let fields = self.function.fields(owner).iter();
+            inputs.extend(fields.map(|f| Uint::from_bits(bits.by_ref().take(f.bits() as usize).collect())));
+        }
+        inputs
+    }
+
+    /// Gates of the function of a key.
+    pub(super) fn gates(&self) -> u64 {
+        self.function.circuit.gates().len() as u64
+    }
+
+    /// As [`compute`](Self::compute), over rows side by side.
+    pub(super) fn fold(
+        &self,
+        places: usize,
+        silent: [bool; 2],
+        min_matches: u64,
+        bounds: Option<Bounds>,
+    ) -> Result<Fold> {
+        let bounds = bounds.map(|bounds| [bounds.least(), bounds.most()]);
+        let row = |b: &mut Builder, input: &Uint| {
+            let place = SharedPlace::of(input, silent);
+            let inputs = self.inputs([place.numbers[0].bits(), place.numbers[1].bits()]);
+            let (value, flags) = self.function.of_row(b, &inputs, self.total, self.signed, bounds);
+            let value = match value {
+                Addend::Unsigned(value) => Part::Sum(gated(b, &value, place.common)),
+                Addend::Signed(value) => Part::SignedSum(gated(b, &value.as_uint(), place.common)),
+            };
+            let mut parts = vec![Part::Sum(Uint::from_bits(vec![place.common])), value];
+            for flag in flags {
+                parts.push(Part::Sum(Uint::from_bits(vec![b.and(flag, place.common)])));
+            }
+            parts
+        };
+        let last = |b: &mut Builder, totals: &[Uint]| {
+            let [matches, value, flags @ ..] = totals else { return Vec::new() };
+            let enough = enough(b, matches, min_matches);
+            let mut outputs = vec![Uint::from_bits(vec![enough]), gated(b, value, enough)];
+            for flag in flags {
+                let any = b.any(flag.bits());
+                outputs.push(Uint::from_bits(vec![b.and(any, enough)]));
+            }
+            outputs
+        };
+        fold_places(places, &row, &last)
     }
 
     /// Reads what [`compute`](Self::compute) opened.

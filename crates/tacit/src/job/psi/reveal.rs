@@ -2,7 +2,7 @@
 
 use super::super::About;
 use super::each::Total;
-use super::shared::{Found, Statistic};
+use super::statistic::{Found, Statistic};
 use crate::catalogue::VOLE;
 use crate::{Error, Result};
 use std::borrow::Cow;

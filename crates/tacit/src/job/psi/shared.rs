@@ -1,35 +1,22 @@
 //! A function of the intersection that nobody sees: shares of it go into a circuit in the same session.
 
+use super::folded;
+use super::places::{self, BITS, Place};
 use crate::job::{Course, Observer, Phase, eval};
 use crate::{Error, Result};
-use tacit_2pc::circuit::named::Function;
-use tacit_2pc::circuit::value::Field;
-use tacit_2pc::circuit::{Bit, Builder, Circuit, Int, Integer, Uint, evaluate};
+use tacit_2pc::batch::fold::Fold;
+use tacit_2pc::circuit::{Builder, Circuit, Int, Integer, Uint, evaluate};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
 use tacit_ot::{BaseOt, Security};
-use tacit_psi::Bounds;
 use tacit_psi::paxos::{self, Learns};
 use tacit_psi::vole_psi::circuit::{self, Shares};
 use zeroize::Zeroizing;
 
-/// The most keys that a side may have: the circuit of all bins is held in memory, some 90 kB a key.
+/// The most keys that a side may have for a function of the caller's own: the circuit of all bins is held in memory,
+/// some 90 kB a key.
 pub const MAX_SHARED: u64 = 1 << 12;
-
-/// Bits of a number of a key.
-const BITS: usize = 64;
-
-/// A place of the intersection inside the circuit: whether there is a common key, and both parties' numbers
-/// of it, of the one that listens first. Without a common key, and of a party that gives no numbers, they are
-/// zero.
-#[derive(Clone)]
-pub struct Place {
-    /// Whether it holds a common key.
-    pub common: Bit,
-    /// The numbers of that key.
-    pub numbers: [Int; 2],
-}
 
 /// What is computed of the places; both parties must compute the same. Builds a circuit's outputs.
 pub type Then<'f> = dyn Fn(&mut Builder, &[Place]) -> Vec<Uint> + 'f;
@@ -46,9 +33,19 @@ pub(super) const PHASES: &[Phase] = &[
 /// As [`Then`], of what may be refused.
 pub(super) type TryThen<'f> = dyn Fn(&mut Builder, &[Place]) -> Result<Vec<Uint>> + 'f;
 
+/// How the same is computed for many keys: by a fold of rows side by side.
+pub(super) struct Folding<'f> {
+    /// For so many places, where the numbers of the sides that are named are zero.
+    pub(super) fold: &'f dyn Fn(usize, [bool; 2]) -> Result<Fold>,
+    /// Gates of the function of a key.
+    pub(super) gates: u64,
+    /// What stands for a key without a number.
+    pub(super) absent: Option<i64>,
+}
+
 /// The circuit of `then` over so many places, of which each party has a share: its inputs. Of the sides that
 /// `silent` names the numbers are zero, whatever they put in.
-fn build(places: usize, silent: [bool; 2], then: &TryThen<'_>) -> Result<Circuit> {
+pub(super) fn build(places: usize, silent: [bool; 2], then: &TryThen<'_>) -> Result<Circuit> {
     let mut b = Builder::new();
     let width = (places * (1 + 2 * BITS)) as u32;
     let sides = if places == 0 { Vec::new() } else { vec![b.input(width), b.input(width)] };
@@ -98,6 +95,8 @@ fn input(shares: &Shares, me: Party) -> BitVec {
 /// `then` makes of it to whom `options.learns` names. Returns the outputs if that is us, and the peer's
 /// distinct keys. The numbers of a side that gets the outputs count `to_owner` alone.
 ///
+/// One garbled circuit computes it, or for many keys `folding` where there is one: the sizes of both sets decide.
+///
 /// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
 /// the two sides' functions differ.
 pub(super) fn run<E: AsRef<[u8]> + Sync>(
@@ -105,19 +104,27 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     base: &(dyn BaseOt + Send + Sync),
     elements: &[E],
     numbers: Option<&[i64]>,
-    (then, to_owner): (&TryThen<'_>, bool),
+    (then, folding, to_owner): (&TryThen<'_>, Option<Folding<'_>>, bool),
     options: &paxos::Options<'_>,
     observer: &dyn Observer,
 ) -> Result<(Option<Vec<BitVec>>, u64)> {
     let course = Course::begin(PHASES, channels, 0, observer);
     let channel = crate::job::first(channels)?;
     let me = channel.party();
-    let blocks: Option<Vec<Block>> =
-        numbers.map(|numbers| numbers.iter().map(|&number| Block::new(u128::from(number as u64))).collect());
+    let absent = folding.as_ref().and_then(|folding| folding.absent);
+    let block = |&number: &i64| places::block(number, absent);
+    let blocks: Option<Zeroizing<Vec<Block>>> =
+        numbers.map(|numbers| Zeroizing::new(numbers.iter().map(block).collect()));
     let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
     let both = paxos::Options { learns: Learns::Both, ..*options };
-    let shares =
-        circuit::shares(channel, &mut Prg::from_os(), elements, blocks.as_deref(), &both, &mut told)?;
+    let shares = circuit::shares(
+        channel,
+        &mut Prg::from_os(),
+        elements,
+        blocks.as_deref().map(Vec::as_slice),
+        &both,
+        &mut told,
+    )?;
     let learns_here = options.learns != Learns::Peer;
     let gets = [Party::First, Party::Second]
         .map(|side| options.learns != if side == me { Learns::Peer } else { Learns::Me });
@@ -127,34 +134,24 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
         let outputs = evaluate(&build(0, silent, then)?, &[]);
         return Ok((learns_here.then_some(outputs), shares.peer_elements));
     }
-    let circuit = build(shares.bins(), silent, then)?;
-    let ours = circuit.digest();
-    channel.send(&ours)?;
-    channel.flush()?;
-    let mut theirs = [0; 32];
-    channel.recv(&mut theirs)?;
-    if ours != theirs {
-        return Err(Error::Peer(
-            "the two sides compute different functions of the intersection; start both with the same".into(),
-        ));
-    }
-    let side = Field::number("shares", circuit.shape().inputs[0]);
-    let outputs = circuit.shape().outputs.iter().map(|&width| Field::number("output", width)).collect();
-    let function = Function {
-        name: "a function of the intersection".into(),
-        about: "a function of the intersection",
-        circuit,
-        garbler: vec![side],
-        evaluator: vec![side],
-        outputs,
-    };
-    let prepared = Prepared::from_function(&function)?;
+    drop(blocks);
     let role = if me == Party::First { Owner::Garbler } else { Owner::Evaluator };
     let output_to = match (options.learns, role) {
         (Learns::Both, _) => OutputTo::Both,
         (Learns::Me, Owner::Garbler) | (Learns::Peer, Owner::Evaluator) => OutputTo::Garbler,
         _ => OutputTo::Evaluator,
     };
+    let smaller = shares.peer_elements.min(elements.len() as u64);
+    if let Some(folding) = folding.filter(|folding| !folded::garbled(smaller, folding.gates)) {
+        let fold = (folding.fold)(shares.bins(), silent)?;
+        compare(channel, fold.digest())?;
+        let mut told = |done, total| course.at(PHASES.len() - 1, done, total);
+        let outputs = folded::run(channel, base, &shares, &fold, (role, output_to), &mut told)?;
+        return Ok((outputs, shares.peer_elements));
+    }
+    let circuit = build(shares.bins(), silent, then)?;
+    compare(channel, circuit.digest())?;
+    let prepared = prepared(circuit)?;
     let job = eval::Job {
         function: &prepared,
         role,
@@ -167,117 +164,23 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     Ok((rows.and_then(|rows| rows.into_iter().next()), shares.peer_elements))
 }
 
-/// A statistic of the numbers of common keys, which needs no function of the caller's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Statistic {
-    /// The largest.
-    Max,
-    /// The smallest.
-    Min,
-    /// How many keys have one that is larger than this.
-    Over(i64),
+/// The circuit of [`build`] with at least one place, made ready: the first half of its inputs is the garbler's.
+pub(super) fn prepared(circuit: Circuit) -> Result<Prepared> {
+    Ok(Prepared::new(circuit, vec![Owner::Garbler, Owner::Evaluator])?)
 }
 
-impl Statistic {
-    /// What stands for a key without a number, which then does not count: no cell may hold it.
-    pub const fn absent(self) -> i64 {
-        match self {
-            Statistic::Max | Statistic::Over(_) => i64::MIN,
-            Statistic::Min => i64::MAX,
-        }
+/// An error unless the peer computes what we do.
+fn compare(channel: &mut Channel, ours: [u8; 32]) -> Result<()> {
+    channel.send(&ours)?;
+    channel.flush()?;
+    let mut theirs = [0; 32];
+    channel.recv(&mut theirs)?;
+    match ours == theirs {
+        true => Ok(()),
+        false => Err(Error::Peer(
+            "the two sides compute different functions of the intersection; start both with the same".into(),
+        )),
     }
-
-    /// The number of a key out of those of two of its rows.
-    pub fn of_rows(self, a: i64, b: i64) -> i64 {
-        match self {
-            Statistic::Max | Statistic::Over(_) => a.max(b),
-            Statistic::Min => a.min(b),
-        }
-    }
-
-    /// The numbers within `bounds`; keys without one stay so.
-    pub(super) fn clipped(self, numbers: &[i64], bounds: Option<Bounds>) -> Zeroizing<Vec<i64>> {
-        let clip = |&number: &i64| match bounds {
-            Some(bounds) if number != self.absent() => bounds.clip(number.into()),
-            _ => number,
-        };
-        Zeroizing::new(numbers.iter().map(clip).collect())
-    }
-
-    /// Whether `min_matches` keys count, whether any does, and the number, all of it zero unless the first.
-    pub(super) fn compute(
-        self,
-        b: &mut Builder,
-        places: &[Place],
-        owner: usize,
-        min_matches: u64,
-    ) -> Vec<Uint> {
-        let absent = Int::constant(self.absent().into(), BITS);
-        let mut counted = Vec::with_capacity(places.len());
-        let mut numbers = Vec::with_capacity(places.len());
-        for place in places {
-            let number = &place.numbers[owner];
-            let missing = b.eq(number, &absent);
-            let counts = b.and(place.common, !missing);
-            counted.push(counts);
-            numbers.push(b.mux(counts, number, &absent));
-        }
-        let matches = b.count_ones(&counted);
-        let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(BITS + 1));
-        let enough = {
-            let matches = matches.resize(least.bits().len());
-            b.le(&least, &matches)
-        };
-        let any = b.any(&counted);
-        let value = match self {
-            Statistic::Over(limit) => {
-                let limit = Int::constant(limit.into(), BITS);
-                let over: Vec<Bit> = numbers.iter().map(|number| b.lt(&limit, number)).collect();
-                b.count_ones(&over).resize(BITS)
-            }
-            Statistic::Max => fold(b, numbers, &absent, Builder::max).as_uint(),
-            Statistic::Min => fold(b, numbers, &absent, Builder::min).as_uint(),
-        };
-        let any = b.and(any, enough);
-        let value = value.bits().iter().map(|&bit| b.and(bit, any)).collect();
-        vec![Uint::from_bits(vec![enough]), Uint::from_bits(vec![any]), Uint::from_bits(value)]
-    }
-
-    /// Reads what [`compute`](Self::compute) opened.
-    pub(super) fn read(outputs: &[BitVec]) -> Option<Found> {
-        let [enough, any, value] = outputs else { return None };
-        let number = value.iter().enumerate().fold(0u64, |sum, (i, bit)| sum | (u64::from(bit) << i));
-        Some(match (enough.get(0), any.get(0)) {
-            (false, _) => Found::Withheld,
-            (true, false) => Found::Nothing,
-            (true, true) => Found::Number(number as i64),
-        })
-    }
-}
-
-/// What a statistic came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
-    /// Fewer keys count than the least number.
-    Withheld,
-    /// No common key has a number.
-    Nothing,
-    /// The statistic.
-    Number(i64),
-}
-
-/// A tree of `op`, so that little depends on one another.
-fn fold(b: &mut Builder, mut values: Vec<Int>, none: &Int, op: fn(&mut Builder, &Int, &Int) -> Int) -> Int {
-    while values.len() > 1 {
-        values = values
-            .chunks(2)
-            .map(|pair| match pair {
-                [x, y] => op(b, x, y),
-                _ => pair[0].clone(),
-            })
-            .collect();
-    }
-    values.pop().unwrap_or_else(|| none.clone())
 }
 
 #[cfg(test)]
