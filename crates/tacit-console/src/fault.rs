@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tacit::crypto::fence;
+use tacit::data::values::DECIMAL_COMMA;
 use tacit::data::{csv, place};
 use tacit::net::{self, Cancel, Difference};
 use tacit::pool::PoolError;
@@ -16,6 +17,8 @@ use tacit::{Blame, Error, Security, psi};
 
 /// The most bytes a key that an output to a workbook takes.
 const WORKBOOK_CELL: u64 = 32_767;
+/// Lines that titles above a header have, with what follows them.
+const TITLE_LINES: u64 = 10;
 /// Exit code of a run that a signal ended: 128 + SIGINT, as shells have it.
 const INTERRUPTED: i32 = 130;
 
@@ -374,6 +377,11 @@ impl Explained<'_> {
             {
                 "--error-cells null does that"
             }
+            Error::Table(csv::Error::Cell { what, .. }) | Error::Input(what)
+                if self.has("decimal-comma") && what.contains(DECIMAL_COMMA) =>
+            {
+                "--decimal-comma does that"
+            }
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
             Error::Table(csv::Error::Misquoted { .. }) => {
                 "if quotes are data or written otherwise, see --quote and --escape"
@@ -387,6 +395,11 @@ impl Explained<'_> {
                 return Some(format!("try --encoding {encoding}"));
             }
             Error::Table(csv::Error::InvalidUtf8 { .. }) if self.has("encoding") => "see --encoding",
+            Error::Table(csv::Error::UnequalRow { line, expected, found, .. })
+                if found > expected && *line <= TITLE_LINES && self.has("skip-lines") =>
+            {
+                "if a title precedes the header, see --skip-lines"
+            }
             Error::Table(csv::Error::UnknownColumn { near: None, .. })
                 if self.has("columns") && !self.has("key") =>
             {

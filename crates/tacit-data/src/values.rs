@@ -27,6 +27,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tacit_crypto::text::counted;
 
 /// Rows that are written together.
 const BATCH: usize = 8192;
@@ -67,9 +68,14 @@ impl Form {
         }
         if text.contains('.') {
             // It parts thousands here, and a fraction elsewhere.
-            return Err("a decimal with a comma and without points is expected".to_owned());
+            return Err(
+                "a decimal with a comma and no points is expected, as this table has decimal commas; remove \
+                        the points"
+                    .to_owned(),
+            );
         }
-        scaled(&text.replace(',', "."), digits.into(), out).map_err(|what| what.replace("point", "comma"))
+        scaled(&text.replace(',', "."), digits.into(), out)
+            .map_err(|what| what.replace("point", "comma").replace("12.5", "12,5"))
     }
 
     /// Appends the value's text, or says what was expected.
@@ -101,10 +107,51 @@ fn days(text: &str) -> std::result::Result<i64, String> {
     Ok(before + (153 * month + 2) / 5 + day - 1 - 719_468)
 }
 
+/// How errors call commas before fractions, for which a table has a setting of its own.
+pub const DECIMAL_COMMA: &str = "decimal comma";
+
+/// What to do about a number with a fraction where a whole number is expected; nothing if `text` is none.
+pub fn fraction(text: &str) -> Option<String> {
+    let number = text.trim().trim_start_matches('-');
+    let (whole, rest) = number.split_once(['.', ','])?;
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(rest) {
+        return None;
+    }
+    let and = if number.contains(',') {
+        format!(", and set that the table has a {DECIMAL_COMMA}")
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "to read numbers with a fraction, add the decimal places to the column, as in `price:decimal2`{and}"
+    ))
+}
+
 /// Appends the number times 10^digits.
 fn scaled(text: &str, digits: usize, out: &mut String) -> std::result::Result<(), String> {
-    let expected = || format!("a decimal with at most {digits} digits after the point is expected");
     let text = text.trim();
+    let expected = || {
+        let what = format!(
+            "a decimal with at most {digits} after the point is expected",
+            digits = counted(digits as u64, "digit")
+        );
+        let with_point = text.replacen(',', ".", 1);
+        let places =
+            with_point.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches('0').len());
+        let is_readable = scaled_by(&with_point, places).is_some();
+        match (is_readable, text.contains(',')) {
+            (true, true) => format!("{what}; write a point, or set that the table has a {DECIMAL_COMMA}"),
+            (true, false) => format!("{what}; round it, or name a type with more digits, up to `decimal18`"),
+            (false, _) => format!("{what}, such as 12.5; remove separators of thousands, signs and units"),
+        }
+    };
+    out.push_str(&scaled_by(text, digits).ok_or_else(expected)?);
+    Ok(())
+}
+
+/// The number times 10^digits; nothing if `text` is not one, or has more digits after the point.
+fn scaled_by(text: &str, digits: usize) -> Option<String> {
     let (sign, plain) = match text.strip_prefix('-') {
         Some(plain) => ("-", plain),
         None => ("", text),
@@ -113,15 +160,13 @@ fn scaled(text: &str, digits: usize, out: &mut String) -> std::result::Result<()
     let fraction = fraction.trim_end_matches('0');
     let digital = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !digital(whole) || !digital(fraction) || fraction.len() > digits {
-        return Err(expected());
+        return None;
     }
     let number = format!("{whole}{fraction:0<digits$}");
-    let number = number.trim_start_matches('0');
-    match number {
-        "" => out.push('0'),
-        _ => [sign, number].into_iter().for_each(|part| out.push_str(part)),
-    }
-    Ok(())
+    Some(match number.trim_start_matches('0') {
+        "" => "0".to_owned(),
+        number => format!("{sign}{number}"),
+    })
 }
 
 /// A column to compute on, by its name.
@@ -795,7 +840,10 @@ impl Cells {
         let form = if self.dates { Form::Date } else { form };
         match (self.texts.get(at), form) {
             (text, Form::Plain) if self.floats => {
-                scaled(text, 0, out).map_err(|_| "a whole number is expected".to_owned())?;
+                scaled(text, 0, out).map_err(|_| {
+                    let remedy = fraction(text).map_or(String::new(), |remedy| format!("; {remedy}"));
+                    format!("a whole number is expected{remedy}")
+                })?;
             }
             (text, form) => form.read_written(text, self.comma, out)?,
         }

@@ -151,8 +151,8 @@ fn whole(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
     }
     let kind = column.data_type();
     Err(format!(
-        "column {name} has the type {kind}; numbers to add up are whole ones of 64 bits: take amounts in their \
-         smallest unit"
+        "column {name} has the type {kind}, and only whole numbers of 64 bits are added up; name it as \
+         {name}:decimal2 to read two decimal places, or convert it to amounts in their smallest unit"
     ))
 }
 

@@ -311,7 +311,7 @@ fn literals_are_refused_by_place_and_never_shown() {
         ("P { x: 1, y: [0; 2] }, E::A", "t: missing: 3 values are expected"),
         ("P { x: 1, y: [0; 2] }, E::A, (99, 1)", "t.0: true or false is expected"),
         ("P { x: 1, y: [0; 2] }, E::A, (true, 18446744073709551616)", "t.1: a number of type u64"),
-        ("P { x: 1, y: [0; 2] }, E::A, (true, 1) 99", "t: more follows"),
+        ("P { x: 1, y: [0; 2] }, E::A, (true, 1) 99", "t: the input goes on after 3 values; remove the rest"),
         ("", "p: P { … } is expected"),
     ] {
         let error = program.parse(Owner::Garbler, text).unwrap_err().to_string();
