@@ -427,7 +427,7 @@ impl Explained<'_> {
                 "see --proxy, HTTPS_PROXY and NO_PROXY"
             }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
-                "is `tacit invite --listen` running there?"
+                "is `tacit invite --listen` still waiting there? A code works once"
             }
             Error::Net(net::Error::Unreachable { .. }) => "is the peer listening there (--listen)?",
             Error::Ot(error) => match PoolError::of(error) {

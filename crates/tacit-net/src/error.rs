@@ -274,8 +274,8 @@ pub enum Error {
     },
     /// Nobody waits in the place of a code.
     #[error(
-        "nobody at the relay {address} invited with the number {number} within {}; check the code and the relay: \
-         the code may have been used, or have expired",
+        "nobody waits with the number {number} at the relay {address} (tried for {}): the code was used, has expired, \
+         or belongs to another relay; ask for a new code",
         in_words(*after)
     )]
     NoInvitation {

@@ -48,7 +48,8 @@ struct Common {
     /// HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR", requires = "via")]
     proxy: Option<String>,
-    /// How many minutes to wait for the peer; an invitation's code then expires
+    /// How many minutes to wait for the peer; an invitation's code then expires. `tacit join` gives up after 50 s
+    /// if nobody waits with the code's number
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
     /// The relay, HOST:PORT, at which both sides meet

@@ -345,28 +345,33 @@ impl Job {
         (fastest == self.fastest(own, peer, &SLOW)).then_some(fastest)
     }
 
-    /// Why `protocol` runs for so many keys here and there; nothing where it was named. `link` is what was
-    /// measured.
-    fn why(&self, protocol: Protocol, [own, peer]: [u64; 2], link: Option<&Link>) -> Option<String> {
-        if self.protocol != Protocol::Auto {
-            return None;
+    /// Why `protocol` runs for `[own, peer]` keys; `None` if it was named. `link` is what was measured, if it was.
+    pub fn why(&self, protocol: Protocol, [own, peer]: [u64; 2], link: Option<&Link>) -> Option<String> {
+        if self.protocol != Protocol::Auto || self.reveal != Reveal::Rows {
+            return self.leaves_no_choice();
         }
         let keys = counted(own.saturating_add(peer), "key");
         if protocol == Protocol::Vole && self.is_small(own, peer) {
             return Some(format!(
-                "picked for {keys} on both sides: of a small set a cheating peer can test fewer keys than \
+                "picked for {keys} on both sides, because a peer that cheats can test fewer keys of such a small set than \
                  with paxos"
             ));
         }
+        if own == 0 || peer == 0 {
+            return Some("picked because one side has no keys, and it takes less to set up".to_owned());
+        }
         let over = link.map_or_else(|| "any link".to_owned(), |link| format!("this link ({link})"));
         let other = if protocol == Protocol::Paxos { Protocol::Vole } else { Protocol::Paxos };
-        Some(format!("picked for {keys} on both sides: over {over} faster than {}", other.name()))
+        Some(format!(
+            "picked for {keys} on both sides, because it is faster than {} over {over}",
+            other.name()
+        ))
     }
 
     /// Why VOLE-PSI runs, where it was not named and the kind of result leaves no choice.
     pub fn leaves_no_choice(&self) -> Option<String> {
         (self.protocol == Protocol::Auto && self.reveal != Reveal::Rows)
-            .then(|| format!("picked for {}, which no other reveals", self.reveal.name()))
+            .then(|| format!("picked because no other protocol reveals {}", self.reveal.name()))
     }
 
     /// As [`fastest`](Self::fastest), agreed on with the peer; the link is measured where it decides.
@@ -496,7 +501,7 @@ impl Job {
             Security::Malicious => {
                 let words = self.ahead(announced, keys)?.words();
                 let announced = counted(announced, "key");
-                format!(". If it announces {announced} and cheats, it can test {words}")
+                format!(". If it announces {announced} and cheats, it can test more keys than that: {words}")
             }
             Security::SemiHonest => String::new(),
         };
@@ -520,7 +525,7 @@ impl Job {
                 format!(". It announced {}, and can have tested no more", counted(announced, "key"))
             }
             Some(tested) => format!(
-                ". It announced {}; if it cheated, it can have tested {}",
+                ". It announced {}; if it cheated, it can have tested more keys than that: {}",
                 counted(announced, "key"),
                 tested.words()
             ),
@@ -545,7 +550,8 @@ impl Job {
                     None => self.reveal.words(self.min_matches, about),
                 };
                 let (clipped, owner) = (self.clipped_words(), self.owner_words(keys, about));
-                format!("{has}, and {result}{clipped}; nothing else{owner}{tested}")
+                let honest = if tested.contains("cheat") { " if it follows the protocol" } else { "" };
+                format!("{has}, and {result}{clipped}; nothing else{honest}{owner}{tested}")
             }
         };
         super::learned(self.security, &what)
@@ -847,7 +853,9 @@ mod tests {
                 }
             }
             let words = job.will_learn(1000, 1).unwrap();
-            assert!(words.contains("it can test 2 with 2^60 hash calls, and 3 with 2^80"), "{words}");
+            let told = "nothing else if it follows the protocol. If it announces 1 key and cheats, it can test \
+                        more keys than that: 2 with 2^60 hash calls, and 3 with 2^80";
+            assert!(words.ends_with(told), "{words}");
             let why = job.why(Protocol::Vole, [1000, 1], None).unwrap();
             assert!(why.contains("fewer keys"), "{why}");
         }

@@ -102,6 +102,7 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
             counted(function.ands, "AND gate"),
             job.memory() >> 20
         ),
+        named: args.named(),
     };
     preview.show("", &link, ways, &learns, context)
 }
