@@ -362,6 +362,18 @@ impl Explained<'_> {
             {
                 "the circuits' files differ, or --bits does"
             }
+            // Not the same on both sides, but the converse.
+            Error::Net(net::Error::Mismatch { differences })
+                if differences.iter().any(|one| one.setting == "reveal" && is_payload(one))
+                    && self.has("give") =>
+            {
+                "for columns, one side sets --reveal payload:COL and --result me, the other --reveal payload, --give COL \
+                 and --result peer"
+            }
+            Error::Psi(psi::Error::NotGiven { .. }) => {
+                "you ask with --reveal payload:COL, the peer gives with --give"
+            }
+            Error::Psi(psi::Error::AskedForMore { .. }) if self.has("give") => "see --give",
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => {
                 "with --max-peer-rows, if there is memory for them"
             }
@@ -440,6 +452,11 @@ impl Explained<'_> {
         };
         Some(remedy.to_owned())
     }
+}
+
+/// Whether one side of the two reveals columns.
+fn is_payload(one: &Difference) -> bool {
+    [&one.ours, &one.theirs].into_iter().any(|value| value.as_deref() == Some("payload"))
 }
 
 /// What to run instead, where the two sides run different subcommands.

@@ -1,6 +1,6 @@
 //! What can go wrong in a private set intersection.
 
-use tacit_crypto::text::counted;
+use tacit_crypto::text::{counted, shown};
 
 /// The result of a protocol step.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -33,6 +33,28 @@ pub enum Error {
         protocol: &'static str,
         /// On what they do not agree.
         what: &'static str,
+    },
+    /// This side asks for a column that the peer does not give; which one the peer does not say.
+    #[error(
+        "the peer does not give every column that you ask for ({}); ask for fewer, or have the peer give them",
+        listed(asked)
+    )]
+    NotGiven {
+        /// The columns asked for.
+        asked: Vec<String>,
+    },
+    /// The peer asks for a column that this side does not give.
+    #[error(
+        "the peer asks for the column {}, and you give {}; give that one too, or have the peer ask for columns that \
+         you give",
+        shown(asked),
+        listed(given)
+    )]
+    AskedForMore {
+        /// The first such column.
+        asked: String,
+        /// The columns that this side gives.
+        given: Vec<String>,
     },
     /// The peer announced a larger set than this side allows.
     #[error(
@@ -164,4 +186,10 @@ pub enum TagsError {
         /// Which part.
         what: &'static str,
     },
+}
+
+/// Columns' names in an error.
+fn listed(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| shown(name)).collect();
+    names.join(", ")
 }

@@ -325,6 +325,8 @@ fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Conte
         ("run", json!(offer.run)),
         ("terms_hash", json!(hex(&offer.hash()?))),
         ("records", json!(folder)),
+        ("service_name", json!(offer.service_name)),
+        ("client_name", json!(offer.client_name)),
         ("purpose", json!(offer.purpose)),
         ("agreement", json!(offer.agreement)),
         ("signed_by_both", json!(matches!(signed, Ok(true)))),

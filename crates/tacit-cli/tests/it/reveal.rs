@@ -388,7 +388,7 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
         (&["--reveal", "count", "--protocol", "vole"], &["--protocol", "leave it at auto"]),
         (&["--min-matches", "5"], &["--min-matches", "rows"]),
         (&["--reveal", "payload:city", "--min-matches", "5"], &["--min-matches", "payload"]),
-        (&["--reveal", "payload:city", "--result", "both"], &["--give", "where both get columns"]),
+        (&["--reveal", "payload:city", "--result", "both"], &["--give", "both sides get columns"]),
         (&["--reveal", "payload"], &["--reveal", "payload:COL,COL"]),
         (&["--reveal", "payload", "--result", "peer"], &["--give", "may have"]),
         (&["--reveal", "payload:x", "--result", "peer", "--give", "id"], &["--reveal", "payload alone"]),

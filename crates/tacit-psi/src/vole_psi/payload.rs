@@ -433,7 +433,8 @@ pub fn collect_one_of<E: AsRef<[u8]> + Sync>(
         let sums = party.receive()?;
         let (mut rest, tags) = party.tags(sums)?;
         let found = rest.compare(&tags)?;
-        let layout = agreed.gets.clone().ok_or(NOT_GIVEN)?;
+        let no_columns = Error::Disagreement { protocol: NAME, what: "no columns were agreed on" };
+        let layout = agreed.gets.clone().ok_or(no_columns)?;
         // proof: vole-psi 2.9
         let mut kept = Kept::receive(rest.channel, layout, rest.parameters.sender, &tags, found)?;
         if let Some(gives) = &agreed.gives {
@@ -599,17 +600,19 @@ pub(super) fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
     if names.is_empty() { malformed("the request names no columns") } else { Ok(names) }
 }
 
-const NOT_GIVEN: Error =
-    Error::Disagreement { protocol: NAME, what: "a column is asked for that the other side does not give" };
+/// That the peer does not give all of these columns.
+fn not_given(asked: &[&str]) -> Error {
+    Error::NotGiven { asked: asked.iter().map(|name| (*name).to_owned()).collect() }
+}
 
 /// The peer's answer to `request`: how it lays out its rows; and both messages.
 fn take_answer(channel: &mut Channel, request: &[u8]) -> Result<(Layout, Vec<u8>)> {
-    let columns = decode_request(request)?.len();
+    let asked = decode_request(request)?;
     let answer = channel.recv_sized(8 + 8 * MAX_COLUMNS)?;
     let number = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).unwrap_or(usize::MAX);
     let (numbers, rest) = answer.as_chunks::<8>();
     let Some((rows, widths)) = numbers.split_first().filter(|_| rest.is_empty()) else {
-        return Err(NOT_GIVEN);
+        return Err(not_given(&asked));
     };
     let layout = Layout { widths: widths.iter().map(number).collect(), rows: number(rows) };
     if layout.widths.is_empty() && layout.rows == 0 {
@@ -618,7 +621,7 @@ fn take_answer(channel: &mut Channel, request: &[u8]) -> Result<(Layout, Vec<u8>
             what: "the columns asked for take more than a mebibyte a key",
         });
     }
-    if layout.widths.len() != columns || layout.rows == 0 || layout.is_too_large() {
+    if layout.widths.len() != asked.len() || layout.rows == 0 || layout.is_too_large() {
         return malformed("it announced other columns than it was asked for, or rows without measure");
     }
     Ok((layout, [request, &answer].concat()))
@@ -630,11 +633,12 @@ fn answer<'t>(channel: &mut Channel, of: Giving<'t>) -> Result<(Gives<'t>, Vec<u
     let names = decode_request(&request)?;
     let Giving { table, rows: given } = &of;
     let place = |name: &&str| table.columns.iter().position(|own| own == name);
-    let Some(columns) = names.iter().map(place).collect::<Option<Vec<_>>>() else {
+    let columns: Vec<usize> = names.iter().filter_map(place).collect();
+    if let Some(asked) = names.iter().find(|name| place(name).is_none()) {
         channel.send_sized(&[])?;
         channel.flush()?;
-        return Err(NOT_GIVEN);
-    };
+        return Err(Error::AskedForMore { asked: (*asked).to_owned(), given: table.columns.clone() });
+    }
     let layout = table.layout(given, &columns);
     if layout.is_too_large() {
         channel.send_sized(&0u64.to_le_bytes())?;

@@ -8,6 +8,7 @@ mod own;
 pub mod owner;
 mod reveal;
 mod shared;
+mod tested;
 
 pub use buckets::{ATTEMPTS, Bucketed, Disk, InBuckets, MAX_BUCKETS, OVERFLOW_BITS, Resume, runs_log2};
 pub use circuit::Outcome as AggregateOutcome;
@@ -16,11 +17,11 @@ pub use own::{Own, Owned};
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 pub use tacit_psi::{Bounds, Limits};
+pub use tested::Tested;
+use tested::bound;
 
 use super::{About, Course, Observer};
-use crate::catalogue::{
-    CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, too_many,
-};
+use crate::catalogue::{CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, SORTED, Sizes, VOLE, too_many};
 use crate::{Error, Result};
 use std::time::Duration;
 use tacit_2pc::circuit::Builder;
@@ -82,28 +83,6 @@ impl Protocol {
             Protocol::Auto => "auto",
             Protocol::Paxos => PAXOS.name,
             Protocol::Vole => VOLE.name,
-        }
-    }
-}
-
-/// How many keys a cheating peer can have tested against ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tested {
-    /// With as many hash calls as somebody might make: 2^80 by PaXoS, else 2^60.
-    pub likely: u64,
-    /// With 2^128 by PaXoS, which nobody makes, else with 2^80.
-    pub most: u64,
-    effort: [u32; 2],
-    never_more: bool,
-}
-
-impl Tested {
-    /// In words.
-    pub fn words(&self) -> String {
-        let Tested { likely, most, effort: [some, more], never_more } = self;
-        match never_more {
-            true => format!("{likely} with 2^{some} hash calls, and never more than {most}"),
-            false => format!("{likely} with 2^{some} hash calls, and {most} with 2^{more}"),
         }
     }
 }
@@ -752,24 +731,6 @@ impl Job {
 /// Places in each of so many buckets, for a set of `keys`: its size alone determines them.
 pub fn bucket_places(keys: u64, buckets: u64) -> u64 {
     buckets::capacity::capacity(keys, buckets, buckets::OVERFLOW_BITS)
-}
-
-/// The worst bound that `entries` promise on the peer of `outcome`.
-fn bound(entries: impl Iterator<Item = &'static Entry>, outcome: &Outcome, own: u64) -> Result<Tested> {
-    let own = usize::try_from(own).unwrap_or(usize::MAX);
-    let mut worst: Option<Tested> = None;
-    for entry in entries {
-        let Some(Testing { effort, never_more, bound }) = entry.intersection()?.tested.as_ref() else {
-            continue;
-        };
-        let [likely, most] = effort.map(|effort| bound(outcome, own, effort));
-        let tested = Tested { likely: likely?, most: most?, effort: *effort, never_more: *never_more };
-        worst = Some(match worst {
-            Some(other) if other.most >= tested.most => other,
-            _ => tested,
-        });
-    }
-    worst.ok_or_else(|| Error::Other("nothing bounds what a cheating peer tests here".to_owned()))
 }
 
 #[cfg(test)]
