@@ -157,14 +157,13 @@ fn compile_within(source: &str, options: &Options, checking: Duration) -> Result
         let _ = told.send(Some(compiled.unwrap_or_else(failed)));
     };
     thread.spawn(run).map_err(|e| Error::whole(format!("no thread to compile on: {e}")))?;
-    let ended = || Error::whole("the Garble compiler ended without a word");
+    let ended = || Error::whole("the Garble compiler ended without a result");
     match heard.recv_timeout(checking) {
         Ok(Some(compiled)) => compiled,
         Ok(None) => heard.recv().map_err(|_| ended())?.ok_or_else(ended)?,
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(ended()),
         Err(mpsc::RecvTimeoutError::Timeout) => Err(Error::whole(format!(
-            "the types and patterns take more than {} s to check; a match with many patterns for a tuple does: \
-             take several",
+            "the types and patterns take more than {} s to check; a match with many patterns for a tuple can cause this; use several matches",
             checking.as_secs()
         ))),
     }
@@ -296,7 +295,7 @@ fn constants_of(
             _ => {
                 let number = constants::value(&line.value, &numbers)?;
                 let Type::Number { width, signed, name: of } = &*ty else {
-                    return Err(Error::at(line.meta, format!("{name} is no number")));
+                    return Err(Error::at(line.meta, format!("{name} is not a number")));
                 };
                 let low = if *signed { -(1i128 << (width - 1)) } else { 0 };
                 if number < low || number > low + ((1i128 << width) - 1) {

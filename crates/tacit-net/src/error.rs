@@ -98,7 +98,7 @@ pub enum Error {
         awaited: String,
     },
     /// All that was to happen on the connection has its time, and that is over.
-    #[error("not over after {}, which is all the time that it gets", in_words(*after))]
+    #[error("not finished within {}, the time that it was given", in_words(*after))]
     Overtime {
         /// How long that was.
         after: Duration,

@@ -112,7 +112,7 @@ impl FromStr for Code {
             if !WORDS.split_whitespace().any(|known| known == word) {
                 let word = crate::shown(word);
                 return Err(Error::Usage(format!(
-                    "`{word}` is not a word that codes use: is it spelt right?"
+                    "`{word}` is not a word that codes use; check the spelling"
                 )));
             }
         }

@@ -69,7 +69,7 @@ pub enum Error {
         allowed: u64,
     },
     /// The peer's columns take more for each of its keys than this side allows.
-    #[error("the peer's columns take {} a key where at most {allowed} are allowed", counted(bytes, "byte"))]
+    #[error("the peer's columns have {} per key, more than the {allowed} allowed", counted(bytes, "byte"))]
     PeerRowsTooWide {
         /// Bytes announced.
         bytes: u64,
@@ -85,10 +85,10 @@ pub enum Error {
         allowed: u64,
     },
     /// The caller's own set holds an element twice.
-    #[error("the set holds an element twice: remove duplicates first")]
+    #[error("the set has an element twice; remove duplicates first")]
     DuplicateElement,
     /// Two of the caller's rows to give have one key.
-    #[error("two rows to give have one key: remove one, or choose that the first or all are given")]
+    #[error("two rows to send have the same key; remove one, or choose that the first or all are sent")]
     DuplicateRow,
     /// The key-value store had no solution, which happens with probability below 2^-51.
     #[error("the key-value store has no solution for this session's hash functions: start a new session")]
@@ -157,7 +157,7 @@ pub enum TagsError {
     },
     /// The file is of another version of the format.
     #[error(
-        "the file of tags is of version {found}, and this release reads version {known} alone; have it made \
+        "the file of tags is of version {found}, and this release reads only version {known}; have it made \
          again with the same release"
     )]
     Version {

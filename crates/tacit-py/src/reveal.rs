@@ -80,7 +80,10 @@ pub(crate) fn given(
                 for (at, element) in elements(batch).into_iter().enumerate() {
                     let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
                     if column.value(at) == statistic.absent() {
-                        return Err(format!("column {}: holds the number that stands for none", names[0]));
+                        return Err(format!(
+                            "column {}: has the number that means an empty cell; change it",
+                            names[0]
+                        ));
                     }
                     numbers[element] = statistic.of_rows(numbers[element], column.value(at));
                 }

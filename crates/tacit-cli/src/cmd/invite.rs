@@ -128,7 +128,7 @@ impl Common {
         self.out_is_free()?;
         let folder = folder_of(&self.out);
         if !folder.is_dir() {
-            let what = format!("{} is no folder", name(folder));
+            let what = format!("{} is not a directory", name(folder));
             return Err(Error::Parameter { name: "out", what });
         }
         // The same folder may have several names.

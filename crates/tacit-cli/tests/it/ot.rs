@@ -505,7 +505,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     let take = ["--choices", "c.csv", "--max-message", "8", "--out", "got.csv"];
     let (s, r) = chosen(&bench, &["--messages", "long.csv"], &take);
     r.fails_with(2, &["--max-message", "17 bytes", "at most 8"]);
-    s.fails_with(4, &["does not take messages as long as 17 bytes"]);
+    s.fails_with(4, &["does not accept messages of 17 bytes"]);
     assert!(!bench.path("got.csv").exists());
     // Nor is what the output has no room for found afterwards, when it would tell what was chosen.
     write("cell.csv", &format!("m0,m1\nshort,{}\n", "x".repeat(40_000)));
@@ -514,7 +514,7 @@ fn own_messages_and_choices_that_do_not_serve() {
         let (s, r) =
             chosen(&bench, &["--messages", "cell.csv"], &["--choices", "one.csv", "--out", "got.xlsx"]);
         r.fails_with(3, &["got.xlsx", "40000 characters", ".parquet"]);
-        s.fails_with(4, &["does not take messages as long as 40000 bytes"]);
+        s.fails_with(4, &["does not accept messages of 40000 bytes"]);
         assert!(s.err.contains("note: if the run had started, the peer may have one message of each pair"));
     }
     // The sides do not agree how many there are.

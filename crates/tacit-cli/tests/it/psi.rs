@@ -314,7 +314,7 @@ fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
         for (said, own, peer, gets) in [(&a, 50, 35, other != "me" && result != "me"), (&b, 35, 50, true)] {
             let learned = text(said, "other_side_learned");
             assert!(learned.contains(&format!("{own} distinct keys")), "{learned}");
-            let promise = !learned.contains("if it deviates, nothing is promised");
+            let promise = !learned.contains("if it cheats, nothing is promised");
             assert_eq!(promise, security == "malicious", "{learned}");
             if security == "semi-honest" || (result == "me" && own == 50) {
                 assert!(said.contains("\"peer_keys_tested_at_most\":null"), "{said}");

@@ -165,7 +165,7 @@ fn faults_of_codes_and_relays_are_one_line() {
     bench.run(&["join", "walnut", "--via", "127.0.0.1:1"]).fails_with(2, &["7-walnut-harbour"]);
     bench
         .run(&["join", "7-walnut-harbor", "--via", "127.0.0.1:1"])
-        .fails_with(2, &["`harbor`", "spelt right"]);
+        .fails_with(2, &["`harbor`", "check the spelling"]);
     bench.run(&["invite"]).fails_with(2, &["--via RELAY", "--listen ADDR"]);
     bench.write("peer.pub", "here already");
     bench.run(&["invite", "--via", "127.0.0.1:1"]).fails_with(3, &["peer.pub", "exists already"]);

@@ -96,7 +96,7 @@ impl Table {
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Result<Self> {
         let columns: Vec<String> = columns.into_iter().map(Into::into).collect();
         if columns.iter().enumerate().any(|(i, name)| columns[..i].contains(name)) {
-            return Err(Error::Usage("a column to give is named twice: name it once"));
+            return Err(Error::Usage("a column to send is named twice; name it once"));
         }
         let widths = vec![0; columns.len()];
         Ok(Table {
@@ -122,7 +122,8 @@ impl Table {
             self.cells.push(match cell {
                 Some(cell) => {
                     let length = u32::try_from(cell.len()).ok().filter(|length| *length < MAX_SEALED as u32);
-                    let length = length.ok_or(Error::Usage("a cell to give is longer than a mebibyte"))?;
+                    let length =
+                        length.ok_or(Error::Usage("a cell to send is longer than 1 MiB; shorten it"))?;
                     self.bytes.extend_from_slice(cell);
                     Some((start, length))
                 }
@@ -553,7 +554,7 @@ fn accept(
         [1] => Ok(()),
         [0] => Err(Error::Disagreement {
             protocol: NAME,
-            what: "the other side takes fewer bytes a key than the columns that it asked for have",
+            what: "the peer accepts fewer bytes per key than the columns that it asked for have; have it ask for fewer, or raise its limit",
         }),
         _ => malformed("neither accepted nor refused the columns"),
     }
@@ -618,7 +619,7 @@ fn take_answer(channel: &mut Channel, request: &[u8]) -> Result<(Layout, Vec<u8>
     if layout.widths.is_empty() && layout.rows == 0 {
         return Err(Error::Disagreement {
             protocol: NAME,
-            what: "the columns asked for take more than a mebibyte a key",
+            what: "the columns asked for have more than 1 MiB per key; ask for fewer",
         });
     }
     if layout.widths.len() != asked.len() || layout.rows == 0 || layout.is_too_large() {
@@ -644,7 +645,7 @@ fn answer<'t>(channel: &mut Channel, of: Giving<'t>) -> Result<(Gives<'t>, Vec<u
         channel.send_sized(&0u64.to_le_bytes())?;
         channel.flush()?;
         return Err(Error::Usage(
-            "the cells to give take more than a mebibyte a key: give fewer columns or rows",
+            "the cells to send have more than 1 MiB per key; send fewer columns or rows",
         ));
     }
     let numbers = [layout.rows].into_iter().chain(layout.widths.iter().copied());

@@ -444,7 +444,7 @@ impl Job {
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
         self.check_owner()?;
         if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
-            let what = format!("paxos reveals only rows, vole {} too", self.reveal.name());
+            let what = format!("paxos reveals only rows; use vole for {}", self.reveal.name());
             return Err(Error::Parameter { name: "protocol", what });
         }
         if self.protocol == Protocol::Vole
@@ -664,11 +664,13 @@ impl Job {
         };
         self.check()?;
         if self.reveal != Reveal::Shares {
-            let what = "a function of one's own takes shares".to_owned();
+            let what = "a function of your own needs shares".to_owned();
             return Err(Error::Parameter { name: "reveal", what });
         }
         if elements.len() as u64 > MAX_SHARED {
-            return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
+            return Err(Error::Input(format!(
+                "a circuit accepts at most {MAX_SHARED} keys per side; give fewer"
+            )));
         }
         self.check_owner_of(!self.give.is_empty() || numbers.is_some())?;
         let then = |b: &mut Builder, places: &[Place]| self.opened(then(b, places));
@@ -713,7 +715,7 @@ impl Job {
         match self.peer_keys.filter(|said| *said != keys) {
             None => Ok(()),
             Some(said) => {
-                Err(Error::Peer(format!("the peer announced first {said}, then {}", counted(keys, "key"))))
+                Err(Error::Peer(format!("the peer first announced {said}, then {}", counted(keys, "key"))))
             }
         }
     }

@@ -35,7 +35,7 @@ impl Own {
         job.check_keys(own.count())?;
         if own.count() > most {
             return Err(Error::Input(format!(
-                "{}: {}, more than the {most} that a run can take; split the file",
+                "{}: {}, more than the {most} that a run accepts; split the file",
                 own.name(),
                 counted(own.count(), "distinct key")
             )));
@@ -176,8 +176,7 @@ impl Own {
                 return match duplicates {
                     Duplicates::First => Ok(()),
                     _ => Err(fault(
-                        "the key of an earlier row; a function takes one row a key: make keys unique, or take the \
-                         first row of each",
+                        "the key of an earlier row, and a function uses one row per key; make keys unique, or use the first row of each",
                     )),
                 };
             }

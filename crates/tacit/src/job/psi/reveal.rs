@@ -153,16 +153,12 @@ impl Reveal {
             return refuse(
                 "security",
                 format!(
-                    "{kind} is for peers that keep to the protocol: say semi-honest on both sides; count, sum \
-                     and mean go against a malicious peer too"
+                    "{kind} is secure only against a peer that follows the protocol; set semi-honest security on both sides, or use count, sum or mean"
                 ),
             );
         }
         if min_matches > 0 && !self.is_aggregate() {
-            let what = format!(
-                "cannot hold for {kind}: whoever gets them sees the matches first; it goes with numbers \
-                 over all common keys"
-            );
+            let what = format!("does not apply to {kind}, which shows the matches first; leave it out");
             return refuse("min-matches", what);
         }
         match self {
