@@ -301,7 +301,7 @@ impl Seen {
         };
         Column {
             rises: rises && self.looked_at > 1,
-            is_parted: self.looked_at > 1 && self.parted.iter().any(|cells| *cells == self.looked_at),
+            is_parted: self.looked_at > 1 && self.parted.contains(&self.looked_at),
             key_type: if self.no_key.is_some() { "" } else { key_type },
             distinct: self.distinct && self.looked_at > 1,
             name: self.name,

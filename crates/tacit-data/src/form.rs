@@ -146,6 +146,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_wrong_with_a_number_says_what_to_do() {
+        let wrong =
+            |form: Form, text: &str, comma| form.read_written(text, comma, &mut String::new()).unwrap_err();
+        for (text, comma, words) in [
+            ("12,5", false, "at most 2 digits after the point is expected; write a point, or set that"),
+            ("12.345", false, "; round it, or name a type with more digits, up to `decimal18`"),
+            ("12,345", true, "at most 2 digits after the comma is expected; round it"),
+            ("12.5", true, "remove the points"),
+            ("€ 5", true, "such as 12,5; remove separators of thousands, signs and units"),
+            ("1,234.50", false, "such as 12.5; remove separators of thousands"),
+        ] {
+            let said = wrong(Form::Decimal(2), text, comma);
+            assert!(said.contains(words), "{text}: {said}");
+        }
+        assert!(fraction("12.5").unwrap().ends_with("`price:decimal2`"));
+        assert!(fraction("-12,50").unwrap().ends_with(DECIMAL_COMMA));
+        assert_eq!(["12", "a,5", "1,2,3", "12,", ",5", "x.y"].map(fraction), [const { None }; 6]);
+    }
+
+    #[test]
     fn decimals_may_have_a_comma_where_that_is_said() {
         let read = |text: &str, comma| {
             let mut out = String::new();

@@ -346,6 +346,16 @@ fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
     assert!(both.contains("with 2^60 hash calls, and 120 with 2^80"), "{both}");
     assert!(me.contains("50 distinct keys; nothing else") && !me.contains("2^80"), "{me}");
     assert!(both.contains("the other side may have at most "), "{both}");
+    // Why the one with the arrow would run.
+    assert!(
+        both.contains("→ vole") && both.contains("vole: picked for 100 keys on both sides, because"),
+        "{both}"
+    );
+    assert!(!dry(&["both", "--protocol", "vole"]).contains("picked"));
+    assert!(
+        dry(&["me", "--reveal", "count", "--security", "semi-honest"])
+            .contains("no other protocol reveals count")
+    );
     let semi = dry(&["both", "--security", "semi-honest"]);
     assert!(semi.contains("nothing is promised") && !semi.contains("2^80"), "{semi}");
 }

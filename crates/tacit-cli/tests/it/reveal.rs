@@ -450,7 +450,14 @@ fn a_column_that_is_not_given_ends_both_sides_before_secrets_move() {
     let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer"];
     let (a, b) = run(&bench, &shop, &insurer);
     assert_eq!((a.code, b.code), (4, 4), "{a:?} {b:?}");
-    assert!(a.error_line().contains("column") && b.error_line().contains("column"), "{a:?} {b:?}");
+    // Which side asks for what, and which of the two changes something.
+    a.fails_with(4, &["does not give every column that you ask for (city, salary)", "--reveal payload:COL"]);
+    b.fails_with(4, &["the peer asks for the column salary, and you give city, note", "see --give"]);
+    // One side asks for columns, the other for rows: they do not set the same.
+    let (a, b) = run(&bench, &shop, &["--result", "peer"]);
+    for said in [a, b] {
+        said.fails_with(4, &["settings differ: --reveal", "--reveal payload, --give COL and --result peer"]);
+    }
     assert!(!bench.exists("out.csv"));
 }
 

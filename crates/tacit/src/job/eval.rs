@@ -230,7 +230,7 @@ impl Job<'_> {
             ));
         }
         if entry.name == AUTHENTICATED.name && ot.is_some() {
-            return refuse(format!("{} runs over ferret; leave the other OT extension out", entry.name));
+            return refuse(format!("{} uses ferret; leave the other OT extension out", entry.name));
         }
         Ok(())
     }

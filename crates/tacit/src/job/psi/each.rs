@@ -6,6 +6,7 @@ use tacit_2pc::Owner;
 use tacit_2pc::circuit::named::{Function, full_name};
 use tacit_2pc::circuit::value::{Field, Kind};
 use tacit_2pc::circuit::{Aggregate, Builder, Integer, Uint};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, hex};
 use tacit_net::Agreement;
 use tacit_psi::Bounds;
@@ -35,7 +36,8 @@ impl Each {
             let bits: u32 = function.fields(owner).iter().map(Field::bits).sum();
             if bits > MAX_INPUT_BITS {
                 return fault(format!(
-                    "inputs of {bits} bits per side and key, more than the {MAX_INPUT_BITS} allowed"
+                    "inputs of {bits} per side and key, more than the {MAX_INPUT_BITS} allowed",
+                    bits = counted(bits, "bit")
                 ));
             }
         }
