@@ -30,7 +30,8 @@ Examples:
   tacit join 7-walnut-harbour --via relay.example:7710
   tacit join 7700-walnut-harbour --connect alice.example:7700 --out alice.pub
 
-`tacit invite` on your peer's machine prints the CODE.";
+`tacit invite` on your peer's machine prints the CODE. If nobody waits with its number at the relay for 50
+seconds, the code was used or has expired, and join gives up.";
 
 /// What both sides give.
 #[derive(clap::Args)]
@@ -48,8 +49,7 @@ struct Common {
     /// HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR", requires = "via")]
     proxy: Option<String>,
-    /// How many minutes to wait for the peer; an invitation's code then expires. `tacit join` gives up after 50 s
-    /// if nobody waits with the code's number
+    /// How many minutes to wait for the peer; an invitation's code then expires
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
     /// The relay, HOST:PORT, at which both sides meet

@@ -3,7 +3,6 @@
 use crate::common::{Bench, free_port, wait};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout};
-use std::time::Duration;
 
 /// A process that is killed with this, and the first line that it said.
 struct Running(Child, String);

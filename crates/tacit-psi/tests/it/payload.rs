@@ -429,8 +429,8 @@ fn too_much_to_give_is_named_on_both_sides() {
         |channel| party(channel, &set, Side::Asks(&["x"]), Security::Malicious),
         |channel| party(channel, &set, Side::Gives(&table, Duplicates::First), Security::Malicious),
     );
-    assert!(matches!(asker, Err(Error::Disagreement { what, .. }) if what.contains("mebibyte")));
-    assert!(matches!(giver, Err(Error::Usage(what)) if what.contains("mebibyte")));
+    assert!(matches!(asker, Err(Error::Disagreement { what, .. }) if what.contains("1 MiB per key")));
+    assert!(matches!(giver, Err(Error::Usage(what)) if what.contains("1 MiB per key")));
 }
 
 /// What the giver announced is heard before it is taken or refused, so that a person sees it in either case.

@@ -94,7 +94,7 @@ fn faults_are_one_line_and_leave_no_file() {
     let paxos = psi::Job { protocol: Protocol::Paxos, ..job() };
     assert!(run(paxos, here, 1000).contains("not by paxos"));
     let count = psi::Job { reveal: Reveal::Count, ..job() };
-    assert!(run(count, here, 1000).contains("rows alone"));
+    assert!(run(count, here, 1000).contains("only rows"));
 }
 
 /// A peer whose first message is not what was agreed, and one that opens another coin than its own.

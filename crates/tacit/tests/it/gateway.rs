@@ -409,7 +409,7 @@ fn a_peer_with_more_keys_than_a_side_accepts_settles_nothing() {
     let (here, there) = open("too many", 100, Duration::from_secs(4));
     let error = here.unwrap_err();
     assert_eq!(error.blame(), Blame::Peer, "{error}");
-    assert!(error.to_string().contains("the peer has 101 keys where at most 100 may be"), "{error}");
+    assert!(error.to_string().contains("the peer has 101 keys, more than the 100 allowed"), "{error}");
     there.unwrap_err();
     let (here, there) = open("as many", 101, PATIENCE);
     // A plan that was settled is no way around a lower limit later.
