@@ -425,9 +425,10 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     let candidates = crate::cli::plan::from_base(candidates, &args.peer, &*base, &link, &machine)?;
     let announced = args.max_peer_rows.map_or(keys, |most| most.min(keys));
     let learns = job.will_learn(keys, announced)?;
-    let first = candidates.first().and_then(|first| job::Protocol::named(first.protocol)).unwrap_or_default();
-    let why = job.why(first, [keys, keys], Some(&link));
-    let chosen = why.map_or(Picked::Fastest, Picked::Because);
+    let only = candidates.first().map_or("", |first| first.protocol);
+    let why = job.why(job::Protocol::named(only).unwrap_or_default(), [keys, keys], Some(&link));
+    // No reason is needed for one that was named, which is the only candidate.
+    let chosen = why.map_or(Picked::Named(only), Picked::Because);
     crate::cli::plan::show(context, "psi", keys, &link, &candidates, chosen, &learns)?;
     if let (false, Reveal::Payload(columns)) = (context.json, &job.reveal)
         && !columns.is_empty()

@@ -578,7 +578,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     let mut damaged = good.clone();
     damaged[106 + 1000] ^= 1;
     bench.write("damaged", &damaged);
-    expand("damaged").fails_with(4, &["damaged", "does not fit"]);
+    expand("damaged").fails_with(4, &["damaged", "does not match"]);
     bench.write("stripped", &damaged[106..]);
     expand("stripped").fails_with(4, &["stripped", "not signed"]);
     by("", from_alice, OPEN).success();
@@ -588,7 +588,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     // key.
     let unnamed =
         |answer: &str| by("", "", &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"]);
-    unnamed("damaged").fails_with(4, &["does not fit"]);
+    unnamed("damaged").fails_with(4, &["does not match"]);
     unnamed("answer").fails_with(3, &["bob.key", "chosen messages"]);
     unnamed("stripped").fails_with(4, &["other parties"]);
     let identity = Identity::load(&bench.path("alice-id.key")).unwrap();
@@ -648,7 +648,7 @@ fn messages_of_any_length_and_form() {
         let mut changed = reply.clone();
         *changed.last_mut().unwrap() ^= 1;
         bench.write("reply", &changed);
-        run(OPEN).fails_with(4, &["reply", "not as its sender wrote it"]);
+        run(OPEN).fails_with(4, &["reply", "changed after it was written"]);
         bench.write("reply", &reply);
         for word in more {
             assert!(run(OPEN).error_line().contains(word), "{word}");

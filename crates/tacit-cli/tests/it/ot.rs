@@ -504,7 +504,7 @@ fn own_messages_and_choices_that_do_not_serve() {
     // Longer than the receiver takes: one line on its side, and nothing was chosen.
     let take = ["--choices", "c.csv", "--max-message", "8", "--out", "got.csv"];
     let (s, r) = chosen(&bench, &["--messages", "long.csv"], &take);
-    r.fails_with(2, &["--max-message", "17 bytes", "at most 8"]);
+    r.fails_with(2, &["--max-message", "17 bytes", "the 8 accepted"]);
     s.fails_with(4, &["does not accept messages of 17 bytes"]);
     assert!(!bench.path("got.csv").exists());
     // Nor is what the output has no room for found afterwards, when it would tell what was chosen.

@@ -256,7 +256,7 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     pair.bench.write("alice.csv", &input);
     let plan = std::fs::read(pair.bench.path("alice.kept/plan")).unwrap();
     pair.bench.write("alice.kept/plan", &plan[..plan.len() - 3]);
-    refuses(&["alice.kept", "changed since it was written"]);
+    refuses(&["alice.kept", "changed after they were written"]);
     pair.bench.write("alice.kept/plan", &plan);
     let words = pair.words("alice");
     let words: Vec<&str> = words.iter().map(String::as_str).chain(["--resume", "alice.kept"]).collect();

@@ -349,8 +349,9 @@ impl Job {
 
     /// Why VOLE-PSI runs, where it was not named and the kind of result leaves no choice.
     pub fn leaves_no_choice(&self) -> Option<String> {
-        (self.protocol == Protocol::Auto && self.reveal != Reveal::Rows)
-            .then(|| format!("picked because no other protocol reveals {}", self.reveal.name()))
+        (self.protocol == Protocol::Auto && self.reveal != Reveal::Rows).then(|| {
+            format!("picked because no other protocol reveals {} with this security", self.reveal.name())
+        })
     }
 
     /// As [`fastest`](Self::fastest), agreed on with the peer; the link is measured where it decides.
