@@ -324,8 +324,9 @@ impl Job {
         (fastest == self.fastest(own, peer, &SLOW)).then_some(fastest)
     }
 
-    /// Why `protocol` runs for `[own, peer]` keys; `None` if it was named. `link` is what was measured, if it was.
-    pub fn why(&self, protocol: Protocol, [own, peer]: [u64; 2], link: Option<&Link>) -> Option<String> {
+    /// Why `protocol` runs for these `keys`, ours and the peer's; `None` if it was named. `link` is what was measured, if it was.
+    pub fn why(&self, protocol: Protocol, keys: [u64; 2], link: Option<&Link>) -> Option<String> {
+        let [own, peer] = keys;
         if self.protocol != Protocol::Auto || self.reveal != Reveal::Rows {
             return self.leaves_no_choice();
         }
