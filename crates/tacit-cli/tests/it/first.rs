@@ -270,6 +270,8 @@ fn a_run_leaves_a_page_for_the_file() {
     let bench = Bench::with_keys();
     bench.write("a.csv", "mail\nann@x.org\nbob@x.org\n");
     bench.write("b.csv", "mail\nbob@x.org\ncas@x.org\nbob@x.org\n");
+    // One side's key file has a name.
+    bench.write("bob.pub", format!("{} Lab North\n", bench.read("bob.pub").trim()));
     for (of_alice, of_bob) in [("a.html", "b.pdf"), ("a2.pdf", "b2.htm")] {
         let address = format!("127.0.0.1:{}", free_port());
         let side = |way: &str, own: &str, peer: &str, input: &str, result: &str, report: &str| {
@@ -301,8 +303,11 @@ fn a_run_leaves_a_page_for_the_file() {
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
-    assert!(!page.contains("unverified") && !page.contains("Purpose"), "{page}");
+    let named = "Lab North (a name in the key file, unverified), key ";
+    assert!(page.matches("unverified").count() == 1 && page.contains(named), "{page}");
+    assert!(!page.contains("Purpose") && !page.contains("Name of the service"), "{page}");
     let page = bench.read("a.html");
+    assert!(page.contains(named), "{page}");
     assert!(page.contains("the other side only") && !page.contains("ann@x.org"), "{page}");
     assert!(std::fs::read(bench.path("b.pdf")).unwrap().starts_with(b"%PDF"));
     // Every other job of two sides has one too.
