@@ -61,7 +61,7 @@ def answer(address: str) -> Any:
                 if stream is None:
                     raise
                 raise InputError(
-                    f"adbc:{driver}: the query failed while rows came; the driver's words may hold data and are not shown"
+                    f"adbc:{driver}: the query failed while rows came; the driver's words may contain data and are not shown"
                 ) from None
     except adbc.Error as error:
         status = getattr(getattr(error, "status_code", None), "name", "")

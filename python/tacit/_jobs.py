@@ -257,7 +257,7 @@ def _left_open(
 ) -> dict[str, Any]:
     """What a program or a circuit's file leaves open, as the native half takes it."""
     if garbler_inputs is not None and not (isinstance(garbler_inputs, int) and 0 <= garbler_inputs < 1 << 32):
-        raise UsageError("garbler_inputs: say how many inputs, the first ones, are the garbler's")
+        raise UsageError("garbler_inputs: give how many of the first inputs are the garbler's")
     if constants is not None and not isinstance(constants, Mapping):
         raise UsageError('constants: give their values by name, such as {"SHOP::ROWS": 8}')
     values = {str(name): _literal(value) for name, value in (constants or {}).items()}
@@ -464,7 +464,7 @@ def _keys(
             native = _tacit.Rows.of_strings(values)
             return _tacit.Keys(native, [_VALUES], nfc=nfc, trim=trim, case_fold=case_fold, nulls=nulls), True
     raise UsageError(
-        f"a {type(table).__name__} is no table: give something with __arrow_c_stream__ (pandas 2.2 or later, "
+        f"a {type(table).__name__} is not a table; give something with __arrow_c_stream__ (pandas 2.2 or later, "
         "Polars, DuckDB, pyarrow) or a list of strings"
     )
 
@@ -674,7 +674,7 @@ class Session:
                 offer = Offer(job, tuple(offered.words(keys.distinct)), offer_terms, offered.terms_hash())
                 _log.info("%s", offer)
                 if not (accept is True or accept(offer)):
-                    raise Declined("the terms were not taken")
+                    raise Declined("the terms were declined")
             except BaseException:
                 with suppress(Error):
                     offered.decline()
@@ -862,7 +862,7 @@ class Session:
                 or choices is not None
                 or protocol
             ):
-                raise UsageError("of: goes with n and role alone; such transfers are random")
+                raise UsageError("of: goes only with n and role, because such transfers are random")
             with _Told(progress) as told:
                 raw = _tacit.vole(self._peer, role, n, of=of, progress=told)
             return _transfers(raw)
@@ -881,7 +881,7 @@ class Session:
             raise UsageError(f"n: {n}, and there are {counted}")
         count = n if counted is None else counted
         if count is None:
-            raise UsageError("n: say how many, or give messages or choices")
+            raise UsageError("n: give the number of transfers, or messages or choices")
         with _Told(progress) as told:
             raw = _tacit.ot(
                 self._peer,

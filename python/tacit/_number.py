@@ -421,7 +421,7 @@ def _typed(values: Sequence[Value]) -> list[Number]:
     for value in values:
         other = numbers[0]._other(value)
         if other is None:
-            raise UsageError(f"{type(value).__name__} is no number here ({_place()})")
+            raise UsageError(f"{type(value).__name__} is not a number here ({_place()})")
         made.append(other)
     return made
 

@@ -194,7 +194,7 @@ def run(
         own, most, widths = _measured(keys, len(cells))
         if most > 1 and duplicates == "refuse":
             raise InputError(
-                'several rows have one key, and columns are given: leave one row of each, or say duplicates="all"'
+                'several rows have the same key, and columns are given: keep one row of each, or set duplicates="all"'
             )
         _log.info("job %s: %d keys are written", job, own)
         plan = _tacit.Plan.open(

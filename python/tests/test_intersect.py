@@ -339,12 +339,12 @@ def test_what_cannot_be_revealed_is_said_at_once() -> None:
     wrong: list[tuple[dict[str, object], type[tacit.Error], str]] = [
         ({"reveal": "everything"}, tacit.UsageError, "give one of rows"),
         ({"reveal": "max:amount"}, tacit.UsageError, "semi-honest"),
-        ({"reveal": "payload:city", "min_matches": 3}, tacit.UsageError, "numbers over all"),
+        ({"reveal": "payload:city", "min_matches": 3}, tacit.UsageError, "shows the matches first"),
         ({"reveal": "payload", "result": "peer", "give": "none"}, tacit.InputError, "no column none"),
         (
             {"reveal": "sum:mail", "result": "peer", "give": "mail", "security": "semi-honest"},
             tacit.InputError,
-            "whole ones",
+            "only whole numbers",
         ),
     ]
     for arguments, error, says in wrong:

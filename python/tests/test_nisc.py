@@ -112,7 +112,7 @@ def test_functions_programs_and_rows(tmp_path: Path) -> None:
         nisc.eval_reply("sub32", question=question, rows=[1, 2, 3])
     with pytest.raises(tacit.UsageError, match="inputs: give"):
         nisc.eval_ask("add32", 1, key=tmp_path / "3.key", rows=[1])
-    with pytest.raises(tacit.UsageError, match="both sides on line"):
+    with pytest.raises(tacit.UsageError, match="both sides online"):
         nisc.eval_ask("modexp1024", 1, key=tmp_path / "3.key")
     assert not (tmp_path / "3.key").exists()
 

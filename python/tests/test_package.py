@@ -90,7 +90,7 @@ def test_drawn_messages_and_own_ones_that_do_not_serve() -> None:
         ({"role": "sender", "messages": (["a"], ["b"]), "n": 2}, "2, and there are 1"),
         ({"role": "sender", "messages": (["a"], ["b"]), "kind": "rot"}, "go with"),
         ({"role": "receiver", "choices": [2]}, "0 or 1"),
-        ({"role": "receiver"}, "say how many"),
+        ({"role": "receiver"}, "number of transfers"),
     ]
     for given, words in wrong:
         with pytest.raises(tacit.UsageError, match=words):

@@ -163,7 +163,7 @@ def test_sums_take_a_semi_honest_floor_and_a_stranger_is_turned_away(town: Town)
             "match", town.path, "mail", accept=True, wait=5, **{**keys, "identity": town.folder / "eve.key"}
         )
     assert time.monotonic() - start < 20
-    with pytest.raises(tacit.UsageError, match="identity and peer"):
+    with pytest.raises(tacit.UsageError, match="identity= and peer="):
         tacit.request("match", town.path, "mail", accept=True, connect=town.address)
 
 

@@ -183,7 +183,7 @@ def test_columns_of_the_peers_matching_rows(both: Clusters) -> None:
     one = gives.replace("'all'", "'refuse'")
     both.drivers[1].tell(both.run(1, "rows(500, 1500)", "once", "peer", one))
     refused = both.drivers[1].wait()
-    assert refused["error"] == "InputError" and "several rows have one key" in refused["text"], refused
+    assert refused["error"] == "InputError" and "several rows have the same key" in refused["text"], refused
 
 
 def test_files_of_spark_and_of_the_command(both: Clusters, tmp_path: Path) -> None:

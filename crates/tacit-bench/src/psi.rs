@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
             ) == Protocol::Vole
         }
         paxos::NAME if args.reveal == Reveal::Rows => false,
-        paxos::NAME => return Err(Error::Usage("paxos reveals rows alone; take vole".into())),
+        paxos::NAME => return Err(Error::Usage("paxos reveals only rows; use vole".into())),
         vole_psi::NAME => true,
         other => {
             return Err(Error::Usage(format!(

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tacit::crypto::fence;
+use tacit::data::values::DECIMAL_COMMA;
 use tacit::data::{csv, place};
 use tacit::net::{self, Cancel, Difference};
 use tacit::pool::PoolError;
@@ -16,6 +17,8 @@ use tacit::{Blame, Error, Security, psi};
 
 /// The most bytes a key that an output to a workbook takes.
 const WORKBOOK_CELL: u64 = 32_767;
+/// Lines that titles above a header have, with what follows them.
+const TITLE_LINES: u64 = 10;
 /// Exit code of a run that a signal ended: 128 + SIGINT, as shells have it.
 const INTERRUPTED: i32 = 130;
 
@@ -359,6 +362,18 @@ impl Explained<'_> {
             {
                 "the circuits' files differ, or --bits does"
             }
+            // Not the same on both sides, but the converse.
+            Error::Net(net::Error::Mismatch { differences })
+                if differences.iter().any(|one| one.setting == "reveal" && is_payload(one))
+                    && self.has("give") =>
+            {
+                "for columns, one side sets --reveal payload:COL and --result me, the other --reveal payload, --give COL \
+                 and --result peer"
+            }
+            Error::Psi(psi::Error::NotGiven { .. }) => {
+                "you ask with --reveal payload:COL, the peer gives with --give"
+            }
+            Error::Psi(psi::Error::AskedForMore { .. }) if self.has("give") => "see --give",
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => {
                 "with --max-peer-rows, if there is memory for them"
             }
@@ -374,6 +389,11 @@ impl Explained<'_> {
             {
                 "--error-cells null does that"
             }
+            Error::Table(csv::Error::Cell { what, .. }) | Error::Input(what)
+                if self.has("decimal-comma") && what.contains(DECIMAL_COMMA) =>
+            {
+                "--decimal-comma does that"
+            }
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
             Error::Table(csv::Error::Misquoted { .. }) => {
                 "if quotes are data or written otherwise, see --quote and --escape"
@@ -387,6 +407,11 @@ impl Explained<'_> {
                 return Some(format!("try --encoding {encoding}"));
             }
             Error::Table(csv::Error::InvalidUtf8 { .. }) if self.has("encoding") => "see --encoding",
+            Error::Table(csv::Error::UnequalRow { line, expected, found, .. })
+                if found > expected && *line <= TITLE_LINES && self.has("skip-lines") =>
+            {
+                "if a title precedes the header, see --skip-lines"
+            }
             Error::Table(csv::Error::UnknownColumn { near: None, .. })
                 if self.has("columns") && !self.has("key") =>
             {
@@ -414,7 +439,7 @@ impl Explained<'_> {
                 "see --proxy, HTTPS_PROXY and NO_PROXY"
             }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
-                "is `tacit invite --listen` running there?"
+                "is `tacit invite --listen` still waiting there? A code works once"
             }
             Error::Net(net::Error::Unreachable { .. }) => "is the peer listening there (--listen)?",
             Error::Ot(error) => match PoolError::of(error) {
@@ -427,6 +452,11 @@ impl Explained<'_> {
         };
         Some(remedy.to_owned())
     }
+}
+
+/// Whether one side of the two reveals columns.
+fn is_payload(one: &Difference) -> bool {
+    [&one.ours, &one.theirs].into_iter().any(|value| value.as_deref() == Some("payload"))
 }
 
 /// What to run instead, where the two sides run different subcommands.

@@ -26,7 +26,7 @@ pub fn free_address() -> Result<String> {
 /// Asks another process, which we started, to end: in order (SIGTERM) where the system has a way to.
 pub fn terminate(child: &std::process::Child) -> Result<()> {
     crate::os::terminate(child)
-        .map_err(|e| Error::Other(format!("process {} cannot be told to end: {e}", child.id())))
+        .map_err(|e| Error::Other(format!("process {} cannot be stopped: {e}", child.id())))
 }
 
 #[cfg(test)]

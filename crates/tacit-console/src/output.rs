@@ -115,7 +115,7 @@ impl Target {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 Err(unwritable(&path, "its directory does not exist; create it or choose another"))
             }
-            Err(e) => Err(unwritable(&path, &format!("{e}; choose another folder"))),
+            Err(e) => Err(unwritable(&path, &format!("{e}; choose another directory"))),
         }
     }
 
@@ -496,7 +496,7 @@ fn part(place: &Path, target: &Path, is_public: bool) -> Result<NamedTempFile> {
                 io::ErrorKind::NotFound => {
                     "there is no such directory; create it or choose another".to_owned()
                 }
-                kind => format!("{}; choose another folder", io::Error::from(kind)),
+                kind => format!("{}; choose another directory", io::Error::from(kind)),
             };
             unwritable(target, &why)
         })?;

@@ -147,7 +147,7 @@ impl Place {
 fn check_message(stored: &mut Stored, place: &Place, message: &[u8]) -> Result<(), String> {
     // Newer files have a mark before the length, older ones the length alone.
     let skip = if message.starts_with(&[0xff; 4]) { 8 } else { 4 };
-    let none = || "a batch of it does not say what it holds; it is truncated or damaged".to_owned();
+    let none = || "a batch of it has no description of its content; it is truncated or damaged".to_owned();
     // The library reads on behind the length that the footer names: nothing may be left to it here.
     let message = message.get(skip..).and_then(|message| root_as_message(message).ok()).ok_or_else(none)?;
     let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());

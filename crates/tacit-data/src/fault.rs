@@ -169,7 +169,7 @@ pub enum Error {
     },
     /// A byte order mark of another encoding than the one that the caller named.
     #[error(
-        "{}: begins with the byte order mark of {marked} and is to be read as {named}; name no encoding, or the right one",
+        "{}: begins with the byte order mark of {marked}, but the encoding is set to {named}; set no encoding, or the right one",
         name(.path)
     )]
     Marked {
@@ -436,7 +436,7 @@ pub enum Error {
     },
     /// More rows than memory has room for.
     #[error(
-        "{}: the keys of more than {rows} rows do not fit in this machine's memory; split the file, or free memory",
+        "{}: the keys of more than {rows} rows do not fit into this machine's memory; split the file, or free memory",
         name(.path)
     )]
     NoMemory {

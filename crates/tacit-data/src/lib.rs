@@ -32,6 +32,7 @@ mod encoding;
 mod excel;
 mod fault;
 pub mod file_id;
+mod form;
 pub mod generate;
 pub mod give;
 pub mod input;

@@ -44,7 +44,8 @@ pub(crate) fn checked(source: &str) -> Result<String, Error> {
                 return Err(at(number, format!("brackets are nested deeper than {MAX_NESTING}")));
             }
             if open.iter().map(|each| each.chain).sum::<usize>() > MAX_CHAIN {
-                let what = format!("more than {MAX_CHAIN} operators hang together; give parts of it names");
+                let what =
+                    format!("more than {MAX_CHAIN} operators in one expression; give parts of it names");
                 return Err(at(number, what));
             }
         }
@@ -145,7 +146,10 @@ mod tests {
         for piece in ["+ x ", "! ", "- ", "as u8 ", ".0 ", "[0]", "else if c { 1 } ", "(", "&& x\n", "/**/!"]
         {
             let error = checked(&piece.repeat(many)).unwrap_err().to_string();
-            assert!(error.contains("hang together") || error.contains("nested deeper"), "{piece}: {error}");
+            assert!(
+                error.contains("operators in one expression") || error.contains("nested deeper"),
+                "{piece}: {error}"
+            );
         }
         for piece in ["x + 1; ", "x, ", "if c { 1 } else { 2 } ", "for i in a { } ", "let x = 2u8 + y;\n"] {
             assert!(checked(&piece.repeat(many)).is_ok(), "{piece}");

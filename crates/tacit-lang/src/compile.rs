@@ -160,14 +160,13 @@ pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
 type Told = Option<Result<Program, Error>>;
 
 fn outcome(heard: &mpsc::Receiver<Told>, checking: Duration) -> Result<Program, Error> {
-    let ended = || Error::whole("the Garble compiler ended without a word");
+    let ended = || Error::whole("the Garble compiler ended without a result");
     match heard.recv_timeout(checking) {
         Ok(Some(compiled)) => compiled,
         Ok(None) => heard.recv().map_err(|_| ended())?.ok_or_else(ended)?,
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(ended()),
         Err(mpsc::RecvTimeoutError::Timeout) => Err(Error::whole(format!(
-            "the types and patterns take more than {} s to check; a match with many patterns for a tuple does: \
-             take several",
+            "the types and patterns take more than {} s to check; a match with many patterns for a tuple can cause this; use several matches",
             checking.as_secs()
         ))),
     }
@@ -299,7 +298,7 @@ fn constants_of(
             _ => {
                 let number = constants::value(&line.value, &numbers)?;
                 let Type::Number { width, signed, name: of } = &*ty else {
-                    return Err(Error::at(line.meta, format!("{name} is no number")));
+                    return Err(Error::at(line.meta, format!("{name} is not a number")));
                 };
                 let low = if *signed { -(1i128 << (width - 1)) } else { 0 };
                 if number < low || number > low + ((1i128 << width) - 1) {
@@ -340,11 +339,11 @@ mod tests {
         told.send(None).unwrap();
         let late = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(60));
-            told.send(Some(Err(Error::whole("compiled late".to_owned()))))
+            told.send(Some(Err(Error::whole("compiled late".to_owned())))).is_ok()
         });
         let error = outcome(&heard, Duration::from_millis(20)).unwrap_err();
         assert!(error.to_string().contains("compiled late"), "{error}");
-        late.join().unwrap().unwrap();
+        assert!(late.join().unwrap());
     }
 
     #[test]
@@ -354,7 +353,7 @@ mod tests {
             (0..words).for_each(|_| told.send(None).unwrap());
             drop(told);
             let error = outcome(&heard, Duration::from_millis(20)).unwrap_err();
-            assert!(error.to_string().contains("ended without a word"), "{error}");
+            assert!(error.to_string().contains("ended without a result"), "{error}");
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn value(constant: &ConstExpr, known: &HashMap<String, i128>) -> Resu
     let too_large = || Error::at(*meta, format!("{constant} is too large a number"));
     let all = |each: &[ConstExpr]| each.iter().map(|c| value(c, known)).collect::<Result<Vec<_>, _>>();
     let named = |name: &str| {
-        known.get(name).copied().ok_or_else(|| Error::at(*meta, format!("{name} is no known number")))
+        known.get(name).copied().ok_or_else(|| Error::at(*meta, format!("{name} is not a known number")))
     };
     match kind {
         ConstExprEnum::NumUnsigned(n, _) => Ok(i128::from(*n)),
@@ -32,7 +32,7 @@ pub(crate) fn value(constant: &ConstExpr, known: &HashMap<String, i128>) -> Resu
         ConstExprEnum::Add(a, b) => value(a, known)?.checked_add(value(b, known)?).ok_or_else(too_large),
         ConstExprEnum::Sub(a, b) => value(a, known)?.checked_sub(value(b, known)?).ok_or_else(too_large),
         ConstExprEnum::True | ConstExprEnum::False => {
-            Err(Error::at(*meta, format!("{constant} is no number")))
+            Err(Error::at(*meta, format!("{constant} is not a number")))
         }
     }
 }

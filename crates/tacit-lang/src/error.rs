@@ -59,7 +59,7 @@ impl Error {
     /// What the language's compiler found.
     pub(crate) fn found(error: garble_lang::Error) -> Self {
         let garble_lang::Error::CompileTimeError(error) = error else {
-            return Error::whole("the program is none of the Garble language");
+            return Error::whole("the program is not valid in the Garble language");
         };
         let fault = |meta: Option<MetaInfo>, what: String| Fault {
             line: meta.map(|meta| meta.start.0 + 1),
@@ -82,7 +82,7 @@ impl Error {
         faults.sort();
         faults.dedup();
         match faults.is_empty() {
-            true => Error::whole("the program is none of the Garble language"),
+            true => Error::whole("the program is not valid in the Garble language"),
             false => Error { faults },
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn parse(types: &[(&str, &Type)], text: &str) -> Result<Vec<BitVec>> 
             place: types.last().map_or("the input", |(name, _)| name).to_owned(),
             what: match types.len() {
                 0 => "this side has no parameters: give no input".to_owned(),
-                n => format!("more follows after {n}", n = counted(n, "value")),
+                n => format!("the input goes on after {n}; remove the rest", n = counted(n, "value")),
             },
         }),
     }

@@ -165,7 +165,7 @@ impl<'a> Lower<'a> {
     fn array(&self, ty: &ast::Type, meta: MetaInfo) -> Result<(usize, usize), Error> {
         match &*self.types.resolve(ty, meta)? {
             Type::Array(each, count) => Ok((each.bits(), *count)),
-            other => Err(Error::at(meta, format!("{other} is no array"))),
+            other => Err(Error::at(meta, format!("{other} is not an array"))),
         }
     }
 
@@ -483,7 +483,7 @@ impl<'a> Lower<'a> {
     ) -> Result<Value, Error> {
         let resolved = self.types.resolve(&e.ty, e.meta)?;
         let Type::Enum(_, variants) = &*resolved else {
-            return Err(Error::at(e.meta, format!("{resolved} is no enum")));
+            return Err(Error::at(e.meta, format!("{resolved} is not an enum")));
         };
         let Some(number) = variants.iter().position(|(variant, _)| variant == name) else {
             return Err(Error::at(e.meta, format!("{resolved} has no variant {name}")));

@@ -33,7 +33,7 @@ impl Lower<'_> {
             PatternEnum::Tuple(fields) => self.all_fields(fields.iter(), value, 0)?,
             PatternEnum::Struct(_, fields) | PatternEnum::StructIgnoreRemaining(_, fields) => {
                 let Type::Struct(_, known) = &*self.types.resolve(ty, *meta)? else {
-                    return Err(Error::at(*meta, format!("{ty} is no struct")));
+                    return Err(Error::at(*meta, format!("{ty} is not a struct")));
                 };
                 let (mut at, mut matches) = (0, Vec::new());
                 for (name, ty) in known {
@@ -47,7 +47,7 @@ impl Lower<'_> {
             }
             PatternEnum::EnumUnit(_, variant) | PatternEnum::EnumTuple(_, variant, _) => {
                 let Type::Enum(_, variants) = &*self.types.resolve(ty, *meta)? else {
-                    return Err(Error::at(*meta, format!("{ty} is no enum")));
+                    return Err(Error::at(*meta, format!("{ty} is not an enum")));
                 };
                 let Some(number) = variants.iter().position(|(name, _)| name == variant) else {
                     return Err(Error::at(*meta, format!("{ty} has no variant {variant}")));

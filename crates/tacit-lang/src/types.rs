@@ -155,7 +155,7 @@ impl<'a> Types<'a> {
                 Type::Enum(name.clone(), variants.collect::<Result<_, Error>>()?)
             }
             ast::Type::Fn(..) | ast::Type::UntypedTopLevelDefinition(..) => {
-                return Err(Error::at(meta, format!("{ty} is no type of a value")));
+                return Err(Error::at(meta, format!("{ty} is not a type of a value")));
             }
         })
     }
@@ -165,7 +165,7 @@ impl<'a> Types<'a> {
         match self.sizes.get(name) {
             Some(&size) if size <= VALUE_BITS as u64 => Ok(size as usize),
             Some(_) => Err(Error::at(meta, format!("{name} is more than {VALUE_BITS}"))),
-            None => Err(Error::at(meta, format!("{name} is no constant of type usize"))),
+            None => Err(Error::at(meta, format!("{name} is not a constant of type usize"))),
         }
     }
 }

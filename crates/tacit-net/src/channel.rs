@@ -621,7 +621,7 @@ impl Channel {
                 }
                 Ok(())
             }
-            Arrival::End => Err(self.last_words(Error::lost("while we were sending"))),
+            Arrival::End => Err(self.last_words(Error::lost("while sending"))),
             Arrival::Nothing => {
                 self.inbox.keep(buffer);
                 let left = self.spell.left(self.limits.idle);
@@ -691,7 +691,7 @@ impl Channel {
         }
         if head[0] != wanted as u8 {
             if self.greeted {
-                return Err(Error::Malformed("a frame of unknown kind: the bytes were damaged or made up"));
+                return Err(Error::Malformed("a frame of unknown kind: the bytes were damaged or forged"));
             }
             return Err(self.stranger(&head));
         }
@@ -763,7 +763,7 @@ impl Channel {
     fn ended(&self) -> Error {
         Error::lost(match (self.greeted, self.frame_left) {
             (false, _) => "before it greeted",
-            (true, 0) => "while we waited for its message",
+            (true, 0) => "while waiting for its message",
             (true, _) => "in the middle of a message",
         })
     }

@@ -98,7 +98,7 @@ pub enum Error {
         awaited: String,
     },
     /// All that was to happen on the connection has its time, and that is over.
-    #[error("not over after {}, which is all the time that it gets", in_words(*after))]
+    #[error("not finished within {}, the time that it was given", in_words(*after))]
     Overtime {
         /// How long that was.
         after: Duration,
@@ -274,8 +274,8 @@ pub enum Error {
     },
     /// Nobody waits in the place of a code.
     #[error(
-        "nobody at the relay {address} invited with the number {number} within {}; check the code and the relay: \
-         the code may have been used, or have expired",
+        "nobody waits with the number {number} at the relay {address} (tried for {}): the code was used, has expired, \
+         or belongs to another relay; ask for a new code",
         in_words(*after)
     )]
     NoInvitation {

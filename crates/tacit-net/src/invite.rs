@@ -62,6 +62,11 @@ const CALL_AGAIN: Duration = Duration::from_millis(250);
 const PLACE_AGAIN: Duration = Duration::from_secs(2);
 /// How long to wait for the other unless said otherwise.
 const WAIT: Duration = Duration::from_secs(600);
+/// How long the one who joins waits at a place where nobody is: the one who invites may be listening to a stranger, or
+/// calling again, and else the code is no longer good.
+const VACANT: Duration = Duration::from_secs(10 + GREETING.as_secs() + EXCHANGE.as_secs());
+/// How long a place may be vacant before that is told.
+const VACANT_TOLD: Duration = Duration::from_millis(500);
 
 /// What one person tells the other: a number, which names a place, and two words, which are the secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -107,7 +112,7 @@ impl FromStr for Code {
             if !WORDS.split_whitespace().any(|known| known == word) {
                 let word = crate::shown(word);
                 return Err(Error::Usage(format!(
-                    "`{word}` is not a word that codes use: is it spelt right?"
+                    "`{word}` is not a word that codes use; check the spelling"
                 )));
             }
         }
@@ -405,8 +410,12 @@ fn wait_at_relay(
     Err(Error::TurnedAway { address: relay.to_owned(), reason })
 }
 
+/// What the one who joins hears while nobody waits at the place of its code.
+const NOBODY_THERE: &str = "nobody waits there with this number, so the code may have been used, have expired, or be \
+                            mistyped";
+
 /// Meets the one who made the `code` and exchanges keys with them. Errors: [`Error::WrongCode`],
-/// [`Error::NoInvitation`]; those of the link.
+/// [`Error::NoInvitation`] if nobody waits with its number for 50 seconds; those of the link.
 pub fn join(
     place: &Place,
     code: &Code,
@@ -417,11 +426,23 @@ pub fn join(
     let mut stream = match place {
         Place::Relay(address) => {
             let tls = Tls::pinned(&Identity::generate()?, place_key(code.place)?.public())?;
+            let start = Instant::now();
+            let wait = patience.wait.unwrap_or(WAIT).min(VACANT);
+            let patience = Patience { wait: Some(wait), ..patience.clone() };
             let mut vigil = patience.vigil(address, proof(code)).until_reached(FIRST_CONTACT);
-            let (first, end) = (later(Instant::now(), FIRST_CONTACT), patience.end());
+            let (first, end) = (later(start, FIRST_CONTACT), patience.end());
             let options = patience.options(address, tls);
             let route = Route::new(address, &options, &mut |reason| vigil.go_on(Some(reason)))?;
-            let met = route.meet(Part::Connecting, (first, end), &mut |news| vigil.hear(&news));
+            let mut vacant = None;
+            let met = route.meet(Part::Connecting, (first, end), &mut |news| match news {
+                // Whoever calls sees as much: a place has somebody, or the caller waits.
+                News::Waits if vacant.get_or_insert_with(Instant::now).elapsed() >= VACANT_TOLD => {
+                    vigil.reached();
+                    vigil.go_on(Some(NOBODY_THERE));
+                }
+                News::Waits => {}
+                failed => vigil.hear(&failed),
+            });
             let met = met.map_err(|error| match error {
                 Error::NobodyMet { address, after } => {
                     Error::NoInvitation { address, number: code.place, after }

@@ -73,6 +73,15 @@ impl PublicKey {
         format!("{PUBLIC_LABEL} {} {}", encode(&self.0).as_str(), comment.trim()).trim_end().to_owned()
     }
 
+    /// The comment in the public key file at `path`, which nothing proves; nothing where there is none.
+    pub fn comment_in(path: &Path) -> Option<String> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let mut words = without_mark(&text).lines().next()?.split_whitespace();
+        let is_public = words.next() == Some(PUBLIC_LABEL) && words.next().is_some();
+        let comment = words.collect::<Vec<_>>().join(" ");
+        (is_public && !comment.is_empty()).then(|| crate::shown(&comment))
+    }
+
     /// Writes a public key file, whole or not at all. Errors: one that exists.
     pub fn save(&self, path: &Path, comment: &str) -> Result<()> {
         write_new(path, 0o644, format!("{}\n", self.line(comment)).as_bytes())

@@ -86,7 +86,7 @@ impl Link for MemoryLink {
         {
             let pipes = self.shared.lock()?;
             if pipes[self.outgoing].closed {
-                return Err(Error::lost("while we were sending"));
+                return Err(Error::lost("while sending"));
             }
             if pipes[self.outgoing].held >= capacity {
                 return Ok(0);

@@ -74,14 +74,14 @@ fn attempt(mut call: impl FnMut() -> std::io::Result<usize>) -> std::io::Result<
 impl Link for TcpLink {
     fn try_write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize> {
         let written = attempt(|| (&*self.stream).write_vectored(slices));
-        let n = written.map_err(|error| Error::socket(error, "while we were sending"))?.unwrap_or(0);
+        let n = written.map_err(|error| Error::socket(error, "while sending"))?.unwrap_or(0);
         self.sent += n as u64;
         Ok(n)
     }
 
     fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
         let read = attempt(|| (&*self.stream).read_vectored(slices));
-        Ok(match read.map_err(|error| Error::socket(error, "while we were receiving"))? {
+        Ok(match read.map_err(|error| Error::socket(error, "while receiving"))? {
             None => Arrival::Nothing,
             Some(0) => Arrival::End,
             Some(n) => {
@@ -166,9 +166,7 @@ impl Queue {
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             let mut rest = piece.as_slice();
             while !rest.is_empty() {
-                match attempt(|| stream.write(rest))
-                    .map_err(|error| Error::socket(error, "while we were sending"))?
-                {
+                match attempt(|| stream.write(rest)).map_err(|error| Error::socket(error, "while sending"))? {
                     Some(n) => rest = &rest[n..],
                     None => _ = await_fd(&stream, Interest::Write, Duration::from_secs(1))?,
                 }
@@ -205,7 +203,7 @@ impl Link for ShapedLink {
     fn try_write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize> {
         let mut backlog = self.queue.lock()?;
         if backlog.failed {
-            return Err(Error::lost("while we were sending"));
+            return Err(Error::lost("while sending"));
         }
         if backlog.held >= self.model.backlog() {
             return Ok(0);

@@ -134,7 +134,7 @@ impl Tls {
         let own = CertifiedKey::new(certificates(chain)?, own);
         own.keys_match().map_err(|_| key_error(key, "is not the key of the certificate"))?;
         let name = |peer: &String| {
-            let odd = |_| Error::Usage(format!("`{peer}` is not a name that a certificate can hold"));
+            let odd = |_| Error::Usage(format!("`{peer}` is not a name that a certificate can have"));
             ServerName::try_from(peer.clone()).map_err(odd)
         };
         let peers = peers.iter().map(name).collect::<Result<Arc<[_]>>>()?;

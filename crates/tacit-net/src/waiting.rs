@@ -175,11 +175,16 @@ impl Vigil {
         });
     }
 
+    /// The relay has been reached.
+    pub(crate) fn reached(&mut self) {
+        self.reach = None;
+    }
+
     /// Tells what a side at a relay hears.
     pub(crate) fn hear(&mut self, news: &News<'_>) {
         match news {
             News::Waits => {
-                self.reach = None;
+                self.reached();
                 self.go_on(None);
             }
             News::Failed(error) => self.go_on(Some(&error.to_string())),

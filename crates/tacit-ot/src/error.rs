@@ -48,7 +48,7 @@ pub enum Error {
     #[error(transparent)]
     Store(Box<dyn std::error::Error + Send + Sync>),
     /// An earlier check failed on this state; it makes no more correlations.
-    #[error("{0}: this state failed an earlier check and is spent")]
+    #[error("{0}: this state failed an earlier check and cannot be used again")]
     Spent(&'static str),
 }
 
@@ -56,7 +56,7 @@ impl Error {
     /// The peer has agreed to something else: the one error of every comparison of parameters.
     pub(crate) fn mismatch(protocol: &'static str) -> Self {
         let what =
-            "the peer's parameters are others; give both sides the same code, field, set, security and count";
+            "the peer's parameters differ; use the same code, field, set, security and count on both sides";
         Error::Malformed { protocol, what }
     }
 

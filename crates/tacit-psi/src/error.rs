@@ -1,6 +1,6 @@
 //! What can go wrong in a private set intersection.
 
-use tacit_crypto::text::counted;
+use tacit_crypto::text::{counted, shown};
 
 /// The result of a protocol step.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -34,6 +34,28 @@ pub enum Error {
         /// On what they do not agree.
         what: &'static str,
     },
+    /// This side asks for a column that the peer does not give; which one the peer does not say.
+    #[error(
+        "the peer does not give every column that you ask for ({}); ask for fewer, or have the peer give them",
+        listed(asked)
+    )]
+    NotGiven {
+        /// The columns asked for.
+        asked: Vec<String>,
+    },
+    /// The peer asks for a column that this side does not give.
+    #[error(
+        "the peer asks for the column {}, and you give {}; give that one too, or have the peer ask for columns that \
+         you give",
+        shown(asked),
+        listed(given)
+    )]
+    AskedForMore {
+        /// The first such column.
+        asked: String,
+        /// The columns that this side gives.
+        given: Vec<String>,
+    },
     /// The peer announced a larger set than this side allows.
     #[error(
         "the peer announced a set of {} where at most {allowed} are allowed; if that many are \
@@ -47,7 +69,7 @@ pub enum Error {
         allowed: u64,
     },
     /// The peer's columns take more for each of its keys than this side allows.
-    #[error("the peer's columns take {} a key where at most {allowed} are allowed", counted(bytes, "byte"))]
+    #[error("the peer's columns have {} per key, more than the {allowed} allowed", counted(bytes, "byte"))]
     PeerRowsTooWide {
         /// Bytes announced.
         bytes: u64,
@@ -63,10 +85,10 @@ pub enum Error {
         allowed: u64,
     },
     /// The caller's own set holds an element twice.
-    #[error("the set holds an element twice: remove duplicates first")]
+    #[error("the set has an element twice; remove duplicates first")]
     DuplicateElement,
     /// Two of the caller's rows to give have one key.
-    #[error("two rows to give have one key: remove one, or choose that the first or all are given")]
+    #[error("two rows to send have the same key; remove one, or choose that the first or all are sent")]
     DuplicateRow,
     /// The key-value store had no solution, which happens with probability below 2^-51.
     #[error("the key-value store has no solution for this session's hash functions: start a new session")]
@@ -135,7 +157,7 @@ pub enum TagsError {
     },
     /// The file is of another version of the format.
     #[error(
-        "the file of tags is of version {found}, and this release reads version {known} alone; have it made \
+        "the file of tags is of version {found}, and this release reads only version {known}; have it made \
          again with the same release"
     )]
     Version {
@@ -164,4 +186,10 @@ pub enum TagsError {
         /// Which part.
         what: &'static str,
     },
+}
+
+/// Columns' names in an error.
+fn listed(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| shown(name)).collect();
+    names.join(", ")
 }

@@ -133,7 +133,7 @@ pub fn aggregate<E: AsRef<[u8]>>(
     let reveal = clipped.as_ref().map_or(reveal, |column| reveal.with(column));
     if reveal.own().is_some_and(|column| !column.fits(Bounds::WIDEST)) {
         return Err(Error::Usage(
-            "the numbers of one key add up to more than 64 bits hold; give smaller ones, or bounds",
+            "the numbers of one key add up to more than 64 bits; give smaller ones, or bounds",
         ));
     }
     let terms = reveal.terms(me, limits);

@@ -139,7 +139,7 @@ impl Tracer {
                 };
                 (flag(bit), Bit::ZERO)
             }
-            _ => return Err(fault::internal("an operation that there is not")),
+            _ => return Err(fault::internal("an unknown operation")),
         };
         Ok((result, flag(over)))
     }

@@ -282,7 +282,7 @@ impl Rows {
             _ => Err(fault::usage(py, format!("{name}: one character of ASCII is expected"))),
         };
         let encoding = encoding.map(|name| {
-            let unknown = || fault::usage(py, format!("encoding: there is no {name}; try windows-1252"));
+            let unknown = || fault::usage(py, format!("encoding: {name} is unknown; try windows-1252"));
             Encoding::named(name).ok_or_else(unknown)
         });
         let max_row = match max_row_mib {

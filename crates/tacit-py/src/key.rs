@@ -50,17 +50,18 @@ pub(crate) fn texts(
         }
         kind if kind.is_floating() => {
             return Err(format!(
-                "column {name} holds floating-point numbers, which two systems rarely write alike; \
-                 make it text or an integer"
+                "column {name} has floating-point numbers, which two systems rarely write in the same way; convert it to text or integers"
             ));
         }
-        kind => return Err(format!("column {name} has the type {kind}, which is no key; make it text")),
+        kind => {
+            return Err(format!(
+                "column {name} has the type {kind}, which cannot be a key; convert it to text"
+            ));
+        }
     }
     let is_bad = |row: &usize| Texts::of(&column.slice(*row, 1), field).is_err();
     Texts::of(column, field).map_err(|_| {
         let row = (0..column.len()).find(is_bad).map_or(0, |row| row + 1);
-        format!(
-            "column {name}, row {row} of its batch: no date or time that the calendar has; leave it empty"
-        )
+        format!("column {name}, row {row} of its batch: not a valid date or time; leave it empty")
     })
 }

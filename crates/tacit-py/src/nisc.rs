@@ -44,7 +44,7 @@ impl Sides {
                 Ok((message, author))
             }
             Some(found) => Err(Error::Peer(format!("{called}: this is {found}; give {kind}"))),
-            None => Err(Error::Peer(format!("{called}: this is no message of tacit.nisc"))),
+            None => Err(Error::Peer(format!("{called}: this is not a message of tacit.nisc"))),
         }
     }
 }
@@ -281,7 +281,7 @@ impl Loaded {
                 Ok(Loaded::Circuit(Box::new(Prepared::from_function(&function)?), None, fields(&function)))
             }
             Found::Long(_) => Err(Error::Usage(
-                "function: too large to hold; such functions need both sides on line".into(),
+                "function: too large for a message; evaluate it with both sides online".into(),
             )),
         }
     }
@@ -361,7 +361,7 @@ pub(crate) fn nisc_eval_reply<'py>(
     if peer.is_some() && identity.is_none() {
         return Err(fault::usage(
             py,
-            "peer: give identity= too, beside which the peer's keys are remembered",
+            "peer: give identity= too; the peer's keys are remembered next to that file",
         ));
     }
     let open = left_open(py, open)?;

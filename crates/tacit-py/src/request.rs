@@ -46,7 +46,7 @@ pub(crate) fn ask(
     let Some(identity) = peer.identity.clone() else {
         return Err(fault::usage(
             py,
-            "a request takes identity and peer: our private key, the service's public",
+            "a request needs identity= and peer=: your private key file and the service's public one",
         ));
     };
     let result = match result {

@@ -80,7 +80,10 @@ pub(crate) fn given(
                 for (at, element) in elements(batch).into_iter().enumerate() {
                     let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
                     if column.value(at) == statistic.absent() {
-                        return Err(format!("column {}: holds the number that stands for none", names[0]));
+                        return Err(format!(
+                            "column {}: has the number that means an empty cell; change it",
+                            names[0]
+                        ));
                     }
                     numbers[element] = statistic.of_rows(numbers[element], column.value(at));
                 }
@@ -151,8 +154,8 @@ fn whole(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
     }
     let kind = column.data_type();
     Err(format!(
-        "column {name} has the type {kind}; numbers to add up are whole ones of 64 bits: take amounts in their \
-         smallest unit"
+        "column {name} has the type {kind}, and only whole numbers of 64 bits are added up; name it as \
+         {name}:decimal2 to read two decimal places, or convert it to amounts in their smallest unit"
     ))
 }
 

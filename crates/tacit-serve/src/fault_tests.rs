@@ -154,7 +154,7 @@ fn a_run_as_a_whole_has_an_end() {
     let here = Here::start_changed("", short);
     let session = here.begin_run("match");
     let failed = here.wait_for("failed", 1);
-    assert!(failed.words.contains("all the time that it gets"), "{failed:?}");
+    assert!(failed.words.contains("the time that it was given"), "{failed:?}");
     drop(session);
     here.wait_for("broken off", 1);
     assert!(requested(&here, "match", || ()).unwrap());

@@ -452,7 +452,8 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
             if let Some(listen) = section.text("listen") {
                 section.fault(
                     listen.at,
-                    "`listen` and `via`: a service waits at a port or at a relay".to_owned(),
+                    "`listen` and `via` are both set; a service waits at a port or at a relay, so remove one"
+                        .to_owned(),
                 );
             }
             if let Err(error) = tacit::net::address_of(&via.value) {

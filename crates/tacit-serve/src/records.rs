@@ -44,8 +44,8 @@ const COMMITTED: &str = "tacit 1 commitment of a record";
 /// The head of a chain without records.
 pub const NO_HEAD: [u8; 32] = [0; 32];
 
-/// Both files of a chain.
-pub(crate) const RECORDS: &str = "records.jsonl";
+/// Both files of a chain: that of the records, in its directory.
+pub const RECORDS: &str = "records.jsonl";
 pub(crate) const PRIVATE_PART: &str = "private.jsonl";
 /// The folder of runs without a record yet.
 pub(crate) const PENDING: &str = "pending";

@@ -219,7 +219,7 @@ impl Offer {
     /// Errors: terms of lookups, or that make no sense or do not go together; another number of key columns.
     pub fn job(&self, side: Side, key: &KeySpec) -> Result<Job> {
         let odd = |what: &str| {
-            Error::Peer(format!("the offer makes no sense: {what}; run the same release on both sides"))
+            Error::Peer(format!("the offer is not valid: {what}; use the same release on both sides"))
         };
         if self.version != VERSION {
             return Err(odd("its version differs"));
@@ -286,7 +286,7 @@ impl Offer {
     ///
     /// Errors: terms that make no sense, or that are not of lookups.
     pub fn looked_up(&self) -> Result<[u8; 32]> {
-        let odd = || Error::Peer("the offer makes no sense; run the same release on both sides".into());
+        let odd = || Error::Peer("the offer is not valid; use the same release on both sides".into());
         let Some(publication) = &self.publication else {
             let what = "this job is an intersection and uses no tag file; leave it out".into();
             return Err(Error::Parameter { name: "tags", what });
@@ -438,7 +438,7 @@ impl Offer {
             _ => return None,
         };
         let keys = counted(keys, "distinct key");
-        Some(format!("you have {keys}, and this job takes {bound} (rule `{rule}`)"))
+        Some(format!("you have {keys}, and this job accepts {bound} (rule `{rule}`)"))
     }
 
     fn fits_words(&self, keys: u64) -> String {

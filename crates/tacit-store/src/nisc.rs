@@ -19,24 +19,22 @@ use zeroize::Zeroizing;
 pub enum Served {
     /// The receiver's key asked something else.
     #[error(
-        "this key asked before; another question under it would tell how the choices differ; make a new key"
+        "this key asked before; another question under it would reveal how the choices differ; make a new key"
     )]
     Asked,
     /// The sender's key replied something else.
     #[error(
-        "this key replied before; another reply under it would open both messages; answer the public key anew"
+        "this key replied before; another reply under it would reveal both messages; answer the public key again"
     )]
     Replied,
     /// The key is for chosen messages, and its random transfers are wanted.
     #[error(
-        "this key has served for chosen messages, whose choices its random transfers would tell; make a new key \
-         for random ones"
+        "this key has served for chosen messages, whose choices its random transfers would reveal; make a new key for random ones"
     )]
     Chosen,
     /// The key's random transfers were taken, and chosen messages are wanted.
     #[error(
-        "this key's random transfers were taken, and a question or a reply under it would tell of them; make a new \
-         key for chosen messages"
+        "this key's random transfers were taken, and a question or a reply under it would reveal them; make a new key for chosen messages"
     )]
     Random,
 }

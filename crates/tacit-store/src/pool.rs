@@ -92,7 +92,7 @@ pub enum PoolError {
         left: u64,
     },
     /// The file holds the other half.
-    #[error("the pool holds the {found}'s half, and the {wanted}'s is needed")]
+    #[error("the pool is the {found}'s half; give the {wanted}'s")]
     Role {
         /// The file's role.
         found: &'static str,
@@ -101,8 +101,7 @@ pub enum PoolError {
     },
     /// The peer's pool was made on another occasion, or with another peer.
     #[error(
-        "the two sides' pools do not belong together: ours is {ours}, the peer's {theirs}; name the right \
-         files"
+        "the two sides' pools do not belong together (yours {ours}, peer's {theirs}); name the right files"
     )]
     OtherPool {
         /// The short form of our pool's id.
@@ -123,7 +122,7 @@ pub enum PoolError {
         theirs: u64,
     },
     /// A position that cannot be skipped to.
-    #[error("a pool only moves forward: it stands at {position} of {count}")]
+    #[error("a pool only moves forward, and this one is at {position} of {count}")]
     Backward {
         /// Where it stands.
         position: u64,

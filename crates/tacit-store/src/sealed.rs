@@ -44,7 +44,7 @@ pub enum FileError {
     },
     /// The file is of another version of the format.
     #[error(
-        "the file is of version {found}, and this release reads version {known} alone{}; \
+        "the file is of version {found}, and this release reads only version {known}{}; \
          make a new one on both sides, with one release of this program",
         older(*found, *known)
     )]

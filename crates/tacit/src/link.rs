@@ -80,7 +80,7 @@ fn transfer(channel: &mut Channel, sender: Party) -> Result<f64> {
 fn rate(bytes: usize, nanoseconds: u64) -> Result<f64> {
     if nanoseconds == 0 {
         return Err(Error::Peer(
-            "the peer's measurement makes no sense; run the same release on both sides".into(),
+            "the peer's measurement is not valid; use the same release on both sides".into(),
         ));
     }
     Ok(bytes as f64 * 8e3 / nanoseconds as f64)

@@ -243,7 +243,9 @@ impl Job {
         self.receive_own(channels, base, &Own::Drawn, &mut |part| match part {
             Received::Blocks(choices, messages) => each(choices, messages),
             Received::Opens(Layout::BLOCKS) => Ok(()),
-            _ => Err(Error::Peer("the sender's messages are no blocks, which alone are taken".into())),
+            _ => Err(Error::Peer(
+                "the sender's messages are not blocks of 16 bytes, and only those are accepted here".into(),
+            )),
         })
     }
 

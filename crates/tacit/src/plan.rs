@@ -203,7 +203,9 @@ pub fn measure(channel: &mut Channel) -> Result<Link> {
             }
             channel.flush()?;
         }
-        return Err(Error::Peer("the peer's measurement asks for too much; run the same release".into()));
+        return Err(Error::Peer(
+            "the peer's measurement asks for too much; use the same release on both sides".into(),
+        ));
     }
     let mut round_trip = Duration::MAX;
     for _ in 0..2 {

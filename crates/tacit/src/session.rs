@@ -122,7 +122,7 @@ impl Session {
     /// [`limits`](Self::limits) set before.
     pub fn plaintext(self) -> Result<Self> {
         let (Endpoint::Listen(address) | Endpoint::Connect(address)) = &self.endpoint else {
-            let what = "a relay is somebody else's machine: give both sides' keys".to_owned();
+            let what = "a relay may be another organisation's machine; give both sides' keys".to_owned();
             return Err(Error::Parameter { name: "insecure-plaintext", what });
         };
         if !tacit_net::is_loopback(address, self.limits.connect)? {
@@ -493,9 +493,7 @@ impl Session {
     /// What a gateway opens its many sessions by: where it listens, or whom it calls.
     pub(crate) fn gateway(&self, agreement: Agreement) -> Result<(Option<String>, Option<String>, Options)> {
         if matches!(self.protection, Some(Protection::Plaintext)) {
-            return Err(Error::Usage(
-                "gateways speak to each other by TLS alone: give both sides' keys".into(),
-            ));
+            return Err(Error::Usage("gateways use only TLS; give both sides' keys".into()));
         }
         if self.asked_threads() != 1 {
             let what = "a gateway has a connection for each bucket that runs".into();

@@ -72,7 +72,7 @@ pub fn read_with(text: &str, bits: Bits) -> Result<Circuit> {
         found => found.unwrap_or_default(),
     };
     let [gates, wires] = counts[..] else {
-        let what = "no circuit in a Bristol format, which begins with the numbers of gates and of wires";
+        let what = "not a circuit in a Bristol format, which begins with the numbers of gates and of wires";
         return error(line, what);
     };
     let (second_line, second) = header("input widths")?;
@@ -102,7 +102,10 @@ pub fn read_with(text: &str, bits: Bits) -> Result<Circuit> {
         if seen > gates {
             return error(
                 line,
-                format!("more than the {gates} that the first line tells", gates = counted(gates, "gate")),
+                format!(
+                    "more than the {gates} that the first line announces",
+                    gates = counted(gates, "gate")
+                ),
             );
         }
         reader.gate(line, text)?;
@@ -129,7 +132,7 @@ fn number(line: usize, token: &str) -> Result<u64> {
     match token.parse::<u32>() {
         Ok(n) => Ok(n.into()),
         // Without the text: what was given as a circuit by mistake may be a table.
-        Err(_) => error(line, "a number below 2^32 is wanted, and something else is there"),
+        Err(_) => error(line, "a number below 2^32 is expected here"),
     }
 }
 

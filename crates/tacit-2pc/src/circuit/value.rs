@@ -118,7 +118,7 @@ pub enum ValueError {
     },
     /// Not a number.
     #[error(
-        "{}: {} is neither 0x… hex nor a decimal integer; {} is wanted",
+        "{}: {} is neither 0x… hex nor a decimal integer; {} is expected",
         .field.name, .field.at(*index), .field.range()
     )]
     Syntax {
@@ -129,7 +129,7 @@ pub enum ValueError {
     },
     /// Too large or too small.
     #[error(
-        "{}: {} does not fit {}: {} is wanted",
+        "{}: {} does not fit {}; {} is expected",
         .field.name, .field.at(*index), counted(.field.width, "bit"), .field.range()
     )]
     Range {

@@ -12,8 +12,7 @@ use tacit_store::sealed::{Locked, io_fault};
 use zeroize::Zeroizing;
 
 /// Why a file under which a check failed opens nothing.
-const WIPED: &str = "a reply failed its check under this question, which can tell its sender of your input; put a new \
-                     question to the other senders alone";
+const WIPED: &str = "a reply failed its check under this question, which can tell its sender of your input; put a new question only to the other senders";
 
 /// What the receiver keeps of its question, in its file, open in this process alone.
 ///

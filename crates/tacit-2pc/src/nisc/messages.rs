@@ -72,7 +72,7 @@ pub(super) fn rows_asked(question: &[u8]) -> Result<u64> {
 
 /// How many rows the secret file asks for.
 pub(super) fn rows_of_secret(bytes: &[u8]) -> Result<u64> {
-    rows_of(bytes).ok_or(malformed("the file is damaged; ask anew with tacit nisc eval ask"))
+    rows_of(bytes).ok_or(malformed("the file is damaged; ask again with tacit nisc eval ask"))
 }
 
 /// Bytes of a public key, an answer and a question on its transfers.

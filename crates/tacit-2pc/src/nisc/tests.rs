@@ -282,7 +282,7 @@ fn a_spoilt_label_is_a_guess_of_a_bit_and_a_wrong_one_wipes_the_file() {
                 drop(file);
                 let later = receiver.open(function, &honest).unwrap_err().to_string();
                 assert!(
-                    later.contains("failed its check") && later.contains("to the other senders alone"),
+                    later.contains("failed its check") && later.contains("only to the other senders"),
                     "{later}"
                 );
                 let left = std::fs::read(receiver.path()).unwrap();

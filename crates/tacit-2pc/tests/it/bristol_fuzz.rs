@@ -183,7 +183,7 @@ fn the_bristol_reader_withstands_mutated_and_made_up_files() {
     let good: usize = answers.iter().filter(|(a, _)| a.starts_with("circuit")).map(|(_, n)| n).sum();
     for part in [
         "ends before the line of",
-        "no circuit in a Bristol format",
+        "not a circuit in a Bristol format",
         "three numbers expected",
         "do not fit the file",
         "more than the  gates",

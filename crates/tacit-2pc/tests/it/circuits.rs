@@ -811,7 +811,7 @@ fn a_value_that_does_not_fit_is_refused_by_width_and_kind_and_not_shown() {
         (
             value::Field::number("age", 8),
             "256",
-            "age: the value does not fit 8 bits: an unsigned number of 8 bits, 0 to 255",
+            "age: the value does not fit 8 bits; an unsigned number of 8 bits, 0 to 255",
         ),
         (value::Field::number("age", 8), "-7", "an unsigned number of 8 bits, 0 to 255"),
         (value::Field::signed("gain", 8), "128", "a signed number of 8 bits, -128 to 127"),
@@ -823,7 +823,7 @@ fn a_value_that_does_not_fit_is_refused_by_width_and_kind_and_not_shown() {
             "a signed number of 100 bits, -2^99 to 2^99 - 1",
         ),
         (value::Field::number("key", 128), &format!("0x1{}", "7".repeat(32)), "of 128 bits, 0 to 2^128 - 1"),
-        (value::Field::number("bit", 1), "2", "does not fit 1 bit: an unsigned number of 1 bit, 0 to 1"),
+        (value::Field::number("bit", 1), "2", "does not fit 1 bit; an unsigned number of 1 bit, 0 to 1"),
         (value::Field::flag("flag"), "2", "a flag, 0 or 1"),
         (
             value::Field::number("age", 8),

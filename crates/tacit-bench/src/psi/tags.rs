@@ -42,7 +42,7 @@ enum Role {
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if args.reveal != Reveal::Rows {
-        return Err(Error::Usage("oprf reveals rows alone; take vole".into()));
+        return Err(Error::Usage("oprf reveals only rows; use vole".into()));
     }
     if Security::from(args.security) != Security::Malicious || args.base_ot.is_some() {
         return Err(Error::Usage("oprf is malicious and has no base OT; leave both options out".into()));

@@ -47,7 +47,7 @@ impl Merged {
         };
         match self.origins.iter().find(by_name).or_else(|| self.origins.iter().find(by_value)) {
             Some(Origin { name, line, .. }) => {
-                Error::Usage(format!("{text}; `{name}` stands in {}, line {line}", self.path.display()))
+                Error::Usage(format!("{text}; `{name}` is set in {}, line {line}", self.path.display()))
             }
             None => error,
         }

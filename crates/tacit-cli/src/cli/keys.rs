@@ -223,8 +223,7 @@ pub(crate) fn suspicious(matches: u64, own: u64, peer: u64) -> Option<String> {
     }
     if matches == 0 {
         return Some(format!(
-            "no match among your {own} and the peer's {peer}: do both columns hold the same? tacit check shows what \
-             yours holds",
+            "no match among your {own} and the peer's {peer}: do both columns have the same kind of key? tacit check shows what yours has",
             own = counted(own, "key")
         ));
     }

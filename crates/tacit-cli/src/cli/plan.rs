@@ -57,18 +57,57 @@ pub(crate) fn from_base<C: FromBase>(
     }
 }
 
-/// Prints the candidates, the fastest first; `named` is the one that the user insists on.
+/// Which of the candidates would run.
+pub(crate) enum Picked<'a> {
+    /// The one that the user insists on.
+    Named(&'a str),
+    /// The first, which is the fastest.
+    Fastest,
+    /// The first, for this reason.
+    Because(String),
+}
+
+impl Picked<'_> {
+    /// Why `one` would run of `candidates`; nothing where the user says so.
+    fn why(&self, one: &Candidate, candidates: &[Candidate]) -> Option<String> {
+        match self {
+            Picked::Named(_) => None,
+            Picked::Because(why) => Some(why.clone()),
+            Picked::Fastest if candidates.iter().all(|other| other.protocol == one.protocol) => {
+                Some(format!(
+                    "picked because no other protocol does this with the security {}",
+                    security_name(one.security)
+                ))
+            }
+            Picked::Fastest => {
+                Some("picked because it is predicted to be the fastest over this link".to_owned())
+            }
+        }
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Picked<'a> {
+    fn from(named: Option<&'a str>) -> Self {
+        named.map_or(Picked::Fastest, Picked::Named)
+    }
+}
+
+/// Prints the candidates, the fastest first, which of them is `chosen`, and why.
 pub(crate) fn show(
     context: &Context,
     name: &str,
     count: u64,
     link: &Link,
     candidates: &[Candidate],
-    named: Option<&str>,
+    chosen: Picked<'_>,
     learns: &str,
 ) -> Result<()> {
-    let picked =
-        candidates.iter().position(|candidate| named.is_none_or(|named| named == candidate.protocol));
+    let is_chosen = |candidate: &Candidate| match chosen {
+        Picked::Named(named) => named == candidate.protocol,
+        _ => true,
+    };
+    let picked = candidates.iter().position(is_chosen);
+    let why = picked.and_then(|at| chosen.why(&candidates[at], candidates));
     if !context.json {
         let head = format!(
             "{}, {link}{}\n  {:<12} {:>12} {:>14} {:>7}  {:<12} rests on",
@@ -94,6 +133,7 @@ pub(crate) fn show(
             "protocol": candidate.protocol,
             "variant": candidate.variant,
             "picked": is_picked,
+            "protocol_why": why.as_ref().filter(|_| is_picked),
             "count": count,
             "predicted_ms": candidate.time.as_secs_f64() * 1e3,
             "bytes": candidate.bytes,
@@ -118,6 +158,9 @@ pub(crate) fn show(
         context.result(&object, &text)?;
     }
     if !context.json {
+        if let (Some(at), Some(why)) = (picked, why) {
+            context.result(&json!(null), &format!("{}: {why}", candidates[at].protocol))?;
+        }
         context.result(&json!(null), &format!("the other side learns {learns}"))?;
     }
     Ok(())

@@ -44,16 +44,29 @@ impl Sides {
                 names => format!("certificate of {} ({})", names.join(", "), name(chain)),
             },
             (None, Some(file)) => {
-                format!("key {} ({})", Identity::load(file)?.public().fingerprint(), name(file))
+                let public = file.with_extension("pub");
+                let key = format!("key {} ({})", Identity::load(file)?.public().fingerprint(), name(file));
+                called(key, PublicKey::comment_in(&public))
             }
             (None, None) => unknown(),
         };
         let peer = match (certificates.1, keys.1) {
             (Some(called), _) => format!("certificate of {called}"),
-            (None, Some(file)) => format!("key {} ({})", PublicKey::load(file)?.fingerprint(), name(file)),
+            (None, Some(file)) => {
+                let key = format!("key {} ({})", PublicKey::load(file)?.fingerprint(), name(file));
+                called(key, PublicKey::comment_in(file))
+            }
             (None, None) => unknown(),
         };
         Ok(Sides { own, peer, input: super::keys::files(input) })
+    }
+}
+
+/// A side with the name that the comment in its key file gives.
+fn called(key: String, comment: Option<String>) -> String {
+    match comment {
+        Some(comment) => format!("{comment} (a name in the key file, unverified), {key}"),
+        None => key,
     }
 }
 

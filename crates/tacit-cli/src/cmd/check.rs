@@ -6,7 +6,7 @@ use crate::cli::table::Dialect;
 use serde_json::json;
 use std::path::PathBuf;
 use tacit::crypto::text::counted;
-use tacit::data::columns::{self, Column};
+use tacit::data::columns::{self, Column, Oddity, masked};
 use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySet, KeySpec, Shown, plain_join};
 use tacit::{Error, Result};
@@ -98,6 +98,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 fn list(args: &Args, context: &Context) -> Result<()> {
     let found = columns::look(&args.input, args.table.options())?;
     let file = keys::files(&args.input);
+    let is_data = found.oddities.contains(&Oddity::NoHeader);
     let each = |column: &Column| {
         json!({
             "column": column.name,
@@ -105,13 +106,17 @@ fn list(args: &Args, context: &Context) -> Result<()> {
             "example": column.example,
             "empty": column.empty,
             "words_for_nothing": column.words,
+            "rises": column.rises,
             "no_key": column.no_key,
         })
     };
     let key = suggested(&found.columns);
+    let hints = hints(&found);
     let mut object = json!({ "name": "check", "file": file, "rows": found.rows });
     object["columns"] = found.columns.iter().map(each).collect();
     object["suggested_key"] = json!(key);
+    object["guessed_encoding"] = json!(found.guessed.map(|encoding| encoding.name()));
+    object["hints"] = json!(hints);
     let title = ["column", "seems to be", "example", "empty"].map(str::to_owned);
     let mut lines = vec![title];
     for column in &found.columns {
@@ -122,6 +127,9 @@ fn list(args: &Args, context: &Context) -> Result<()> {
         let mut name: String = column.name.chars().take(NAME_SHOWN).collect();
         if name.len() < column.name.len() {
             name += "…";
+        }
+        if is_data {
+            name = masked(&name);
         }
         let name = name.escape_debug().to_string();
         lines.push([name, kind, column.example.clone(), share(column.empty, found.rows)]);
@@ -145,12 +153,23 @@ fn list(args: &Args, context: &Context) -> Result<()> {
             column.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(",")
         );
     }
-    if let Some(key) = key {
-        let inputs: Vec<String> =
-            args.input.iter().map(|path| format!("--input {}", shell(&path.to_string_lossy()))).collect();
-        let written = args.table.words().into_iter().chain(args.key.nulls());
-        let written: String = written.map(|word| format!(" {}", shell(&word))).collect();
-        let (inputs, key) = (inputs.join(" "), shell(&key) + &written);
+    hints.iter().for_each(|hint| text += &format!("note: {hint}\n"));
+    let inputs: Vec<String> =
+        args.input.iter().map(|path| format!("--input {}", shell(&path.to_string_lossy()))).collect();
+    let encoding = found.guessed.map(|encoding| ["--encoding".to_owned(), encoding.name().to_owned()]);
+    let written =
+        args.table.words().into_iter().chain(encoding.into_iter().flatten()).chain(args.key.nulls());
+    let written: String = written.map(|word| format!(" {}", shell(&word))).collect();
+    let inputs = inputs.join(" ");
+    let again = match &found.oddities[..] {
+        [Oddity::Title, ..] => Some(format!("--skip-lines {}", args.table.options().skip_lines + 1)),
+        [Oddity::NoHeader, ..] => Some("--no-header".to_owned()),
+        _ => None,
+    };
+    if let Some(again) = again {
+        text += &format!("\nto look again:          tacit check {inputs}{written} {again}");
+    } else if let Some(key) = key {
+        let key = shell(&key) + &written;
         text += &format!(
             "\nto check the keys:      tacit check {inputs} --key {key}\nto run with a peer:     tacit psi --connect \
              HOST:7700 --identity tacit.key --peer peer.pub \\\n      {inputs} --key {key} --output matches.csv"
@@ -159,22 +178,78 @@ fn list(args: &Args, context: &Context) -> Result<()> {
     context.result(&object, text.trim_end())
 }
 
+/// What the owner of a table probably wants to change before a run, and why a number is not suggested as its key.
+pub(super) fn hints(found: &columns::Columns) -> Vec<String> {
+    let mut hints = Vec::new();
+    if let Some(encoding) = found.guessed {
+        hints.push(format!(
+            "the text is not UTF-8 and was read as {encoding}, which is a guess; if letters such as é come out wrong, \
+             name the right encoding",
+            encoding = encoding.name()
+        ));
+    }
+    hints.extend(found.oddities.iter().map(|oddity| match oddity {
+        Oddity::Title => {
+            "the first line seems to be a title and not the header; skip it (--skip-lines), or remove it".to_owned()
+        }
+        Oddity::NoHeader => {
+            "the first line seems to be data and not a header, so it is masked here and would not be compared; \
+             with --no-header columns are named by their numbers"
+                .to_owned()
+        }
+        Oddity::Twice(name) => {
+            format!("several columns are called {}; rename them to use one of them", quoted(name))
+        }
+        Oddity::NoRows => "the table has no rows, so nothing can match".to_owned(),
+    }));
+    let rising = found.columns.iter().filter(|column| column.rises);
+    hints.extend(rising.map(|column| {
+        format!(
+            "{} counts up from row to row, as numbers do that only your own system knows; it is a key only if your \
+             peer's file has the same numbers",
+            quoted(&column.name)
+        )
+    }));
+    if found.rows > 0 && suggested(&found.columns).is_none() {
+        hints.push(
+            "no column looks like a key; choose one that both files have, such as an e-mail address"
+                .to_owned(),
+        );
+    }
+    hints
+}
+
 /// Characters of a column's name in the list.
 const NAME_SHOWN: usize = 40;
 
-/// The column that most likely names a person or thing, as `--key` takes it.
+/// The column that most likely names a person or thing, as `--key` takes it. A number that counts rows is none.
 pub(super) fn suggested(columns: &[Column]) -> Option<String> {
     let is_one = |column: &Column| columns.iter().filter(|other| other.name == column.name).count() == 1;
-    let of = |kinds: &[&str]| columns.iter().find(|c| kinds.contains(&c.key_type) && is_one(c));
-    let distinct =
-        |kinds: &[&str]| columns.iter().find(|c| c.distinct && kinds.contains(&c.key_type) && is_one(c));
-    let found = of(&["email"])
-        .or_else(|| of(&["uuid"]))
-        .or_else(|| of(&["phone", "phone:REGION"]))
-        .or_else(|| distinct(&["text", "int"]))
-        .or_else(|| of(&["text", "int"]))?;
+    let usable: Vec<&Column> = columns
+        .iter()
+        .filter(|column| {
+            is_one(column) && !column.rises && !column.example.is_empty() && !column.name.is_empty()
+        })
+        .collect();
+    let of = |kinds: &[&str], is_good: fn(&Column) -> bool| {
+        usable.iter().copied().find(|column| kinds.contains(&column.key_type) && is_good(column))
+    };
+    let found = of(&["email"], |_| true)
+        .or_else(|| of(&["uuid"], |_| true))
+        .or_else(|| of(&["phone", "phone:REGION"], |_| true))
+        .or_else(|| of(&["text"], |column| column.distinct && is_called_name(column)))
+        .or_else(|| of(&["text", "int"], |column| column.distinct))
+        .or_else(|| of(&["text"], is_called_name))
+        .or_else(|| of(&["text", "int"], |_| true))?;
     let name = quoted(&found.name);
     Some(if found.key_type == "text" { name } else { format!("{name}:{}", found.key_type) })
+}
+
+/// Whether a column's name says that its cells are names.
+fn is_called_name(column: &Column) -> bool {
+    let called = column.name.to_lowercase();
+    let words = ["nom", "nombre", "nome", "naam", "navn", "namn", "imię", "nazwisko"];
+    called.contains("name") || called.split(|c: char| !c.is_alphabetic()).any(|word| words.contains(&word))
 }
 
 fn share(part: u64, whole: u64) -> String {

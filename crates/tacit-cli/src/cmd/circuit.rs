@@ -108,8 +108,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let (function, _) = function.load()?;
             let text = draw::svg(&function).ok_or_else(|| {
                 Error::Usage(format!(
-                    "{} has {} and {}, and a picture shows {} at most; take a smaller size, or \
-                     tacit circuit stats",
+                    "{} has {} and {}, and a picture shows at most {}; choose a smaller size, or use tacit circuit stats",
                     tacit::net::shown(&function.name),
                     counted(function.circuit.gates().len(), "gate"),
                     counted(function.circuit.shape().input_bits(), "input bit"),

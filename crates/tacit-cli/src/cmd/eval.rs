@@ -364,6 +364,11 @@ impl Args {
         };
         self.report.open(|| self.peer.sides(&tables))
     }
+
+    /// The protocol, if it is not left to the planner.
+    fn named(&self) -> Option<&str> {
+        Some(&*self.protocol).filter(|name| *name != "auto")
+    }
 }
 
 /// What `--protocol` takes.

@@ -1,6 +1,6 @@
 //! `tacit init`: six questions, and a configuration or a policy with comments.
 
-use super::check::{shell, suggested};
+use super::check::{hints, shell, suggested};
 use crate::cli::Context;
 use crate::cli::keys::key_list;
 use crate::cli::output::{Output, name};
@@ -8,8 +8,8 @@ use serde_json::json;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
-use tacit::data::columns::{self, Columns};
-use tacit::data::csv::{self, Encoding, Options};
+use tacit::data::columns::{self, Columns, Oddity};
+use tacit::data::csv::{Encoding, Options};
 use tacit::data::keys::{Named as NamedKey, listed, quoted as quoted_column};
 use tacit::net::{Identity, PublicKeys};
 use tacit::{Error, Result};
@@ -87,7 +87,7 @@ struct Questions<R> {
 /// What was answered.
 struct Answers {
     input: String,
-    /// Where the table says by itself that it is not UTF-8.
+    /// The encoding that was guessed, where the table is not UTF-8.
     encoding: Option<Encoding>,
     rows: u64,
     key: Vec<String>,
@@ -100,18 +100,19 @@ struct Answers {
 impl<R: BufRead> Questions<R> {
     fn all(&mut self, policy: bool) -> Result<Answers> {
         let mut table = None;
-        let mut encoding = None;
         let input = self.ask("Your table, such as customers.csv", "", |path| {
-            let (found, named) = look(path).map_err(|e| e.to_string())?;
-            (table, encoding) = (Some(found), named);
+            let found =
+                columns::look(&[PathBuf::from(path)], Options::default()).map_err(|e| e.to_string())?;
+            table = Some(found);
             Ok(path.to_owned())
         })?;
-        if let Some(encoding) = encoding {
-            say(&format!("    the table is {} text, which the file will set", encoding.name()));
-        }
-        let table = table.unwrap_or(Columns { rows: 0, columns: Vec::new() });
+        let none = Columns { rows: 0, columns: Vec::new(), oddities: Vec::new(), guessed: None };
+        let table = table.unwrap_or(none);
+        hints(&table).iter().for_each(|hint| say(&format!("    {hint}")));
         let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
-        let default = suggested(&table.columns).filter(|key| is_key(key, &names).is_ok()).unwrap_or_default();
+        let has_names = !table.oddities.iter().any(|one| matches!(one, Oddity::Title | Oddity::NoHeader));
+        let default = suggested(&table.columns).filter(|key| has_names && is_key(key, &names).is_ok());
+        let default = default.unwrap_or_default();
         let listed: Vec<String> = names.iter().map(|name| quoted_column(name)).collect();
         let question = format!("The column, or columns with commas, to match by ({})", listed.join(", "));
         let key = self.ask(&question, &default, |key| is_key(key, &names))?;
@@ -133,7 +134,7 @@ impl<R: BufRead> Questions<R> {
         let peer = self.ask("The file of your peer's public key", "peer.pub", |file| {
             is_key_file(file, |path| PublicKeys::load(path).map(drop))
         })?;
-        Ok(Answers { input, encoding, rows: table.rows, key, learns, reach, identity, peer })
+        Ok(Answers { input, encoding: table.guessed, rows: table.rows, key, learns, reach, identity, peer })
     }
 
     /// Asks until `read` takes the answer.
@@ -169,18 +170,6 @@ impl<R: BufRead> Questions<R> {
                 Err(what) => say(&format!("    {what}")),
             }
         }
-    }
-}
-
-/// The table's columns, and its encoding where it is another than UTF-8 and shows.
-fn look(path: &str) -> csv::Result<(Columns, Option<Encoding>)> {
-    let input = [PathBuf::from(path)];
-    match columns::look(&input, Options::default()) {
-        Err(csv::Error::Encoded { encoding, .. }) => {
-            let named = Encoding::named(encoding);
-            Ok((columns::look(&input, Options { encoding: named, ..Options::default() })?, named))
-        }
-        other => Ok((other?, None)),
     }
 }
 
@@ -248,7 +237,9 @@ impl Answers {
 
     /// The line that names the table's encoding, if there is one.
     fn encoding(&self) -> String {
-        self.encoding.map_or_else(String::new, |encoding| format!("encoding = {}\n", quoted(encoding.name())))
+        self.encoding.map_or_else(String::new, |encoding| {
+            format!("encoding = {:<23} # a guess, as the table is not UTF-8\n", quoted(encoding.name()))
+        })
     }
 
     fn config(&self) -> String {

@@ -30,7 +30,8 @@ Examples:
   tacit join 7-walnut-harbour --via relay.example:7710
   tacit join 7700-walnut-harbour --connect alice.example:7700 --out alice.pub
 
-`tacit invite` on your peer's machine prints the CODE.";
+`tacit invite` on your peer's machine prints the CODE. If nobody waits with its number at the relay for 50
+seconds, the code was used or has expired, and join gives up.";
 
 /// What both sides give.
 #[derive(clap::Args)]
@@ -127,7 +128,7 @@ impl Common {
         self.out_is_free()?;
         let folder = folder_of(&self.out);
         if !folder.is_dir() {
-            let what = format!("{} is no folder", name(folder));
+            let what = format!("{} is not a directory", name(folder));
             return Err(Error::Parameter { name: "out", what });
         }
         // The same folder may have several names.

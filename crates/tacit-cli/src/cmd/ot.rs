@@ -382,5 +382,5 @@ fn dry_run(args: &Args, count: u64, own: &Own, choice: Choice<'_>, context: &Con
     let candidates = job::estimate_own(&request, layout, &link, &machine)?;
     let candidates = plan::from_base(candidates, &args.peer, &*base, &link, &machine)?;
     let learns = job::will_learn(args.kind.into(), args.security.into());
-    plan::show(context, "ot", count, &link, &candidates, choice.protocol, &learns)
+    plan::show(context, "ot", count, &link, &candidates, choice.protocol.into(), &learns)
 }

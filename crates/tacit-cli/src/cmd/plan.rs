@@ -116,7 +116,7 @@ fn count(text: &str) -> Result<u64> {
     let number = text.parse::<f64>().ok().filter(|n| n.fract() == 0.0 && (0.0..=1e12).contains(n));
     number.map(|number| number as u64).ok_or_else(|| Error::Parameter {
         name: "rows",
-        what: format!("`{}` is no whole number up to 1e12", tacit::net::shown(text)),
+        what: format!("`{}` is not a whole number up to 1e12", tacit::net::shown(text)),
     })
 }
 

@@ -7,6 +7,7 @@ pub(in crate::cmd) use large::{key_size, size};
 use crate::cli::keys::{self, Columns, KeyArgs, column_list};
 use crate::cli::output::Output;
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::plan::Picked;
 use crate::cli::report::{Report, ReportArgs};
 use crate::cli::results::{Put, ResultArgs};
 use crate::cli::table::Dialect;
@@ -320,7 +321,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     progress.finish();
 
     let put = results.write(&table, &job, &ran.result)?;
-    report((&args.results, &put), &job, context, &table, &ran, most, (&[("base_ot", json!(base))], page))
+    report((&args.results, &put), &job, context, &table, &ran, most, (&[("base_ot", json!(base))], "", page))
 }
 
 impl Args {
@@ -424,7 +425,11 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     let candidates = crate::cli::plan::from_base(candidates, &args.peer, &*base, &link, &machine)?;
     let announced = args.max_peer_rows.map_or(keys, |most| most.min(keys));
     let learns = job.will_learn(keys, announced)?;
-    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &learns)?;
+    let only = candidates.first().map_or("", |first| first.protocol);
+    let why = job.why(job::Protocol::named(only).unwrap_or_default(), [keys, keys], Some(&link));
+    // No reason is needed for one that was named, which is the only candidate.
+    let chosen = why.map_or(Picked::Named(only), Picked::Because);
+    crate::cli::plan::show(context, "psi", keys, &link, &candidates, chosen, &learns)?;
     if let (false, Reveal::Payload(columns)) = (context.json, &job.reveal)
         && !columns.is_empty()
     {
@@ -589,7 +594,8 @@ fn columns(job: &Job, object: &mut serde_json::Value) {
 /// A field of the result's object.
 pub(super) type Field<'a> = (&'a str, serde_json::Value);
 
-/// Tells the result of a run; `more` are fields that go into the object as well.
+/// Tells the result of a run; `more` are fields that go into the object as well, `record` is the line that names the
+/// run's record, if there is one.
 pub(super) fn report(
     (results, put): (&ResultArgs, &Put),
     job: &Job,
@@ -597,7 +603,7 @@ pub(super) fn report(
     table: &Own,
     ran: &Ran<Revealed>,
     most_peer_keys: u64,
-    (more, page): (&[Field<'_>], Option<Report>),
+    (more, record, page): (&[Field<'_>], &str, Option<Report>),
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let outcome = &result.outcome(job.learns);
@@ -677,6 +683,7 @@ pub(super) fn report(
         }
     }
     text += &put.report(results, &mut object);
+    text += record;
     text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally(), context.has_notes()));
     // A service's terms have said how many it has.
     let allowed = match more.iter().any(|(field, _)| *field == "terms_hash") {

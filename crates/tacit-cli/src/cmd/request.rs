@@ -25,7 +25,7 @@ use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
 use tacit_serve::json::{from_hex, hex};
 use tacit_serve::listed::Listed;
-use tacit_serve::records::Records;
+use tacit_serve::records::{RECORDS, Records};
 use tacit_serve::request::{self, Ask, Floor, Offered, ToOwner};
 use tacit_serve::terms::Side;
 
@@ -220,6 +220,16 @@ fn open_records(args: &Args, identity: &Identity, context: &Context) -> Result<(
     Ok((folder, records))
 }
 
+/// Where the record of a run is, if it could be written.
+fn record_text(signed: &Result<bool>, run: &str, folder: &Path) -> String {
+    let by = match signed {
+        Ok(true) => "signed by both sides",
+        Ok(false) => "signed by you only",
+        Err(_) => return String::new(),
+    };
+    format!("record of run {run} written to {}, {by}\n", name(&folder.join(RECORDS)))
+}
+
 /// The end of a run whose result is there: whether its record is, and both have signed it.
 fn keep(signed: Result<bool>, folder: &Path) -> Result<()> {
     match signed {
@@ -308,18 +318,21 @@ fn intersect(args: &Args, offered: Offered, identity: &Identity, context: &Conte
     // The run is over and charged: a record that cannot be written takes no result away.
     let signed = done.record();
     let put = results.write(&own, &job, &done.ran.result)?;
+    let record = record_text(&signed, &offer.run, &folder);
     let more = [
         ("name", json!("request")),
         ("job", json!(offer.job)),
         ("run", json!(offer.run)),
         ("terms_hash", json!(hex(&offer.hash()?))),
         ("records", json!(folder)),
+        ("service_name", json!(offer.service_name)),
+        ("client_name", json!(offer.client_name)),
         ("purpose", json!(offer.purpose)),
         ("agreement", json!(offer.agreement)),
         ("signed_by_both", json!(matches!(signed, Ok(true)))),
         ("other_side_learned", json!(learned)),
     ];
-    report((&args.results, &put), &job, context, &own, &done.ran, done.service_keys, (&more, page))?;
+    report((&args.results, &put), &job, context, &own, &done.ran, done.service_keys, (&more, &record, page))?;
     keep(signed, &folder)
 }
 

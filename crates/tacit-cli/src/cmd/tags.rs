@@ -3,6 +3,7 @@
 use crate::cli::keys::{self, KeyArgs};
 use crate::cli::output::{self, Output, name};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::plan::Picked;
 use crate::cli::results::ResultArgs;
 use crate::cli::table::Dialect;
 use crate::cli::{Context, fault};
@@ -432,7 +433,7 @@ pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     let machine = tacit::plan::Machine::measure();
     let candidates = job.estimate(asked, &link, &machine)?;
     let learns = job.learns(asked);
-    crate::cli::plan::show(context, "psi", asked, &link, &candidates, Some(OPRF.name), &learns)?;
+    crate::cli::plan::show(context, "psi", asked, &link, &candidates, Picked::Named(OPRF.name), &learns)?;
     if !context.json {
         let (count, left) = (publication.count, publication.terms.per_client);
         let text = format!(

@@ -174,7 +174,7 @@ fn dry_run(args: &Args, kind: Kind, context: &Context) -> Result<()> {
     let base = args.peer.base(args.base_ot.as_deref(), args.security)?;
     let all = triples::estimate(kind, args.count, security, threads, None, &link, &machine)?;
     let all = plan::from_base(all, &args.peer, &*base, &link, &machine)?;
-    plan::show(context, "triples", args.count, &link, &all, named, &triples::will_learn(security))
+    plan::show(context, "triples", args.count, &link, &all, named.into(), &triples::will_learn(security))
 }
 
 /// A side's share in a NumPy archive.

@@ -3,7 +3,7 @@
 use crate::cli::Context;
 use crate::cli::output::destination;
 use crate::cli::peer::{PeerArgs, Security};
-use crate::cli::plan;
+use crate::cli::plan::{self, Picked};
 use crate::cli::report::ReportArgs;
 use crate::cli::share::{Arrays, archive, note_none};
 use serde_json::json;
@@ -107,7 +107,7 @@ impl Run<'_> {
         let link = self.peer.link().into();
         let (base, machine) = (self.peer.base(self.base_ot, self.security)?, Machine::measure());
         let all = plan::from_base(self.job.estimate(&link, &machine)?, self.peer, &*base, &link, &machine)?;
-        plan::show(context, self.name, self.job.count, &link, &all, None, &self.job.will_learn())
+        plan::show(context, self.name, self.job.count, &link, &all, Picked::Fastest, &self.job.will_learn())
     }
 
     pub(super) fn make(&self, context: &Context) -> Result<()> {

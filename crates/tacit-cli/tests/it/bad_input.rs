@@ -548,12 +548,12 @@ fn config_files() {
         bench.run(&[&["psi", "--config", "job.toml", "--key", "email"], more].concat())
     };
     let twice = run("[psi]\n\noutput = [\"a.csv\", \"b.csv\"]\n", &["--input", "good.csv"]);
-    twice.fails_with(2, &["--output", "`output` stands in job.toml, line 3"]);
+    twice.fails_with(2, &["--output", "`output` is set in job.toml, line 3"]);
     let alone = run("[psi]\nauthority = \"ca.pem\"\n", &["--input", "good.csv"]);
     alone.fails_with(2, &["--certificate"]);
     let base = "[psi]\nlisten = \"127.0.0.1:1\"\nidentity = \"alice.key\"\npeer = \"bob.pub\"\n";
     let said = run(&format!("{base}base-ot = \"quick\"\n"), &["--input", "good.csv"]);
-    said.fails_with(2, &["quick", "`base-ot` stands in job.toml, line 5"]);
+    said.fails_with(2, &["quick", "`base-ot` is set in job.toml, line 5"]);
     // What is no TOML at all is bad input, with its line.
     let run = |content: &str| run(content, &["--input", "good.csv"]);
     run("a = \n").fails_with(3, &["job.toml", "line 1", "fix the TOML"]);

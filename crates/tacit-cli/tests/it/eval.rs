@@ -434,6 +434,18 @@ fn what_is_wrong_with_a_batch_is_named() {
     one("two.csv", &["--columns", "c"]).fails_with(3, &["`c`", "2 columns"]);
     one("two.csv", &["--columns", "a"]).fails_with(3, &["line 4", "`a`", "32 bits"]);
     one("two.csv", &["--columns", "b"]).fails_with(3, &["line 3", "`b`", "1 value expected, 0 given"]);
+    // Numbers with a fraction, in the notation of either half of the world.
+    bench.write("sums.csv", "point;comma;wide\n12.5;12,50;1.234\n");
+    let sums = |column: &str, more: &[&str]| one("sums.csv", &[&["--columns", column], more].concat());
+    let comma = &["`comma`", "price:decimal2", "decimal comma; --decimal-comma does that"];
+    sums("point", &[]).fails_with(3, &["`point`", "as in `price:decimal2`"]);
+    sums("comma", &[]).fails_with(3, comma);
+    let typed =
+        &["`comma`", "write a point, or set that the table has a decimal comma; --decimal-comma does that"];
+    sums("comma:decimal2", &[]).fails_with(3, typed);
+    sums("point:decimal2", &["--decimal-comma"]).fails_with(3, &["`point`", "remove the points"]);
+    sums("wide:decimal2", &[]).fails_with(3, &["`wide`", "at most 2 digits", "round it", "decimal18"]);
+    assert!(!sums("wide:decimal2", &[]).err.contains("1.234"));
     let said = one("two.csv", &["--columns", "a", "--output", "x.csv", "--output-to", "evaluator"]);
     said.fails_with(2, &["--output", "only the peer"]);
     bench.write("few.csv", "a\n1\n2\n");

@@ -103,7 +103,7 @@ fn what_it_does_not_do_is_refused_and_terms_are_compared() {
         let more: Vec<&str> = words.split(' ').collect();
         bench.run(&[&head[..], &["--peer", "bob.pub", "--protocol", "batch"], &more].concat())
     };
-    one("add8 --input 1").fails_with(2, &["batch is for semi-honest security"]);
+    one("add8 --input 1").fails_with(2, &["batch is only for semi-honest security"]);
     let semi = "--security semi-honest";
     one(&format!("add8 --input 1 --copies 44 {semi}")).fails_with(2, &["batch makes no copies"]);
     one(&format!("modexp96 --input 1 {semi}")).fails_with(2, &["batch holds the circuit"]);

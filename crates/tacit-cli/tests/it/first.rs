@@ -96,6 +96,87 @@ fn a_table_without_a_key_is_shown_by_its_columns() {
     assert!(both == 2 && said.out.contains("xxx…  "), "{said:?}");
 }
 
+/// An export of a spreadsheet in Windows' encoding is read as what it seems to be, by `check` and by `init`.
+#[test]
+fn a_table_in_another_encoding_is_read_by_a_guess_that_is_called_one() {
+    let bench = Bench::with_keys();
+    bench.write("latin.csv", b"name;mail\nZo\xeb;zoe@x.org\nJos\xe9;jose@x.org\nAnn;ann@x.org\n");
+    let said = bench.run(&["check", "latin.csv"]);
+    for words in [
+        "latin.csv: 3 rows, 2 columns",
+        "read as windows-1252, which is a guess",
+        "--key mail:email --encoding windows-1252",
+    ] {
+        assert!(said.success().contains(words), "{words}: {}", said.out);
+    }
+    let object: Value = serde_json::from_str(bench.run(&["--json", "check", "latin.csv"]).success()).unwrap();
+    assert_eq!(object["guessed_encoding"], "windows-1252");
+    // An encoding that was named is no guess, and a pipe is read once.
+    let named = bench.run(&["--json", "check", "latin.csv", "--encoding", "iso-8859-15"]);
+    let object: Value = serde_json::from_str(named.success()).unwrap();
+    assert_eq!(object["guessed_encoding"], Value::Null);
+    let mut child = bench.command(&["check", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"name\nZo\xeb\nJos\xe9\n").unwrap();
+    wait(child).fails_with(3, &["not valid UTF-8", "--encoding windows-1252"]);
+    let lines = "latin.csv\n\nme\n\nalice.key\nbob.pub\n";
+    let said = answered(&bench, &["init"], lines);
+    assert!(said.success().contains("job.toml") && said.err.contains("which is a guess"), "{said:?}");
+    let text = bench.read("job.toml");
+    assert!(text.contains("encoding = \"windows-1252\"") && text.contains("# a guess"), "{text}");
+    assert!(text.contains("key = [\"mail:email\"]"), "{text}");
+    bench.run(&["psi", "--config", "job.toml", "--dry-run"]).success();
+}
+
+/// The key that a table's listing suggests, and what it says of the table.
+#[test]
+fn a_number_that_counts_rows_is_no_key_and_odd_headers_are_named() {
+    let bench = Bench::new();
+    let look = |table: &str| {
+        bench.write("t.csv", table);
+        let object: Value = serde_json::from_str(bench.run(&["--json", "check", "t.csv"]).success()).unwrap();
+        let hints = object["hints"].as_array().unwrap().iter().map(|hint| hint.as_str().unwrap().to_owned());
+        (object["suggested_key"].as_str().map(str::to_owned), hints.collect::<Vec<_>>().join("\n"))
+    };
+    for (table, key, hints) in [
+        ("id,code\n1,AB12\n2,ZZ99\n3,KK14\n", Some("code"), &["id counts up from row to row"][..]),
+        ("id,plan,last name\n7,a,Ng\n8,b,Ito\n9,c,Roy\n", Some("last name"), &["id counts up"]),
+        ("nr,plan\n11,a\n13,a\n15,a\n17,b\n19,b\n", Some("plan"), &["nr counts up"]),
+        ("id\n1\n2\n3\n", None, &["id counts up", "no column looks like a key"]),
+        ("member,x\n82,a\n17,a\n55,a\n", Some("member:int"), &[]),
+        ("Customers 2024\nid;mail\n1;a@x.org\n2;b@x.org\n", None, &["seems to be a title"]),
+        ("Customers 2024;;\nid;mail;x\n1;a@x.org;y\n", None, &["seems to be a title"]),
+        ("ann@x.org,17\nbob@x.org,18\n", None, &["seems to be data and not a header"]),
+        (
+            "id,mail,mail\n5,a@x.org,b@x.org\n3,c@x.org,d@x.org\n",
+            Some("id:int"),
+            &["several columns are called mail"],
+        ),
+        ("id,mail\n", None, &["the table has no rows"]),
+        ("region,2023,2024\nnorth,5,1\nsouth,3,9\n", Some("region"), &[]),
+    ] {
+        let (found, said) = look(table);
+        if !said.contains("title") && !said.contains("data and not") {
+            assert_eq!(found.as_deref(), key, "{table}: {said}");
+        }
+        assert!(hints.iter().all(|hint| said.contains(hint)), "{table}: {said}");
+        assert_eq!(said.is_empty(), hints.is_empty(), "{table}: {said}");
+    }
+    // The next command is the one that helps, and a line of data is not shown.
+    bench.write("data.csv", "ann@x.org,17\nbob@x.org,18\n");
+    let said = bench.run(&["check", "data.csv"]);
+    assert!(said.success().contains("tacit check --input data.csv --no-header"), "{}", said.out);
+    assert!(!said.out.contains("ann@x.org") && said.out.contains("xxx@x.xxx"), "{}", said.out);
+    let said = bench.run(&["check", "data.csv", "--no-header"]);
+    assert!(said.success().contains("--key 1:email --no-header"), "{}", said.out);
+    bench.write("title.csv", "Customers\nid;mail\n1;a@x.org\n2;b@x.org\n");
+    let said = bench.run(&["check", "title.csv"]);
+    assert!(said.success().contains("tacit check --input title.csv --skip-lines 1"), "{}", said.out);
+    let said = bench.run(&["check", "title.csv", "--skip-lines", "1"]);
+    assert!(said.success().contains("--key mail:email --skip-lines 1"), "{}", said.out);
+    bench.write("commas.csv", "Customers\nid,mail\n1,a@x.org\n");
+    bench.run(&["check", "commas.csv"]).fails_with(3, &["line 2", "2 fields", "title", "--skip-lines"]);
+}
+
 /// A secret that was given in place of a table is not shown as the name of a column.
 #[test]
 fn a_private_key_is_no_table() {
@@ -189,6 +270,8 @@ fn a_run_leaves_a_page_for_the_file() {
     let bench = Bench::with_keys();
     bench.write("a.csv", "mail\nann@x.org\nbob@x.org\n");
     bench.write("b.csv", "mail\nbob@x.org\ncas@x.org\nbob@x.org\n");
+    // One side's key file has a name.
+    bench.write("bob.pub", format!("{} Lab North\n", bench.read("bob.pub").trim()));
     for (of_alice, of_bob) in [("a.html", "b.pdf"), ("a2.pdf", "b2.htm")] {
         let address = format!("127.0.0.1:{}", free_port());
         let side = |way: &str, own: &str, peer: &str, input: &str, result: &str, report: &str| {
@@ -220,7 +303,11 @@ fn a_run_leaves_a_page_for_the_file() {
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
+    let named = "Lab North (a name in the key file, unverified), key ";
+    assert!(page.matches("unverified").count() == 1 && page.contains(named), "{page}");
+    assert!(!page.contains("Purpose") && !page.contains("Name of the service"), "{page}");
     let page = bench.read("a.html");
+    assert!(page.contains(named), "{page}");
     assert!(page.contains("the other side only") && !page.contains("ann@x.org"), "{page}");
     assert!(std::fs::read(bench.path("b.pdf")).unwrap().starts_with(b"%PDF"));
     // Every other job of two sides has one too.

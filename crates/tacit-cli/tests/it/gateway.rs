@@ -23,7 +23,7 @@ fn a_gateway_says_where_it_is_found_and_holds_its_state_alone() {
     let token = bench.read("kept/token");
     assert_eq!(token.trim().len(), 64);
     assert!(!line.contains(token.trim()));
-    bench.run(&words).fails_with(3, &["another gateway uses this state folder"]);
+    bench.run(&words).fails_with(3, &["another gateway uses this state directory"]);
     // Killed, it leaves nothing in the way of the next one.
     first.kill().unwrap();
     first.wait().unwrap();
@@ -35,7 +35,7 @@ fn a_gateway_says_where_it_is_found_and_holds_its_state_alone() {
     again.wait().unwrap();
     assert_eq!(bench.read("kept/token"), token);
     bench.write("kept/token", "nothing of the kind\n");
-    bench.run(&words).fails_with(3, &["no gateway's token"]);
+    bench.run(&words).fails_with(3, &["not a gateway's token"]);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn what_a_gateway_cannot_do_is_refused_in_one_line() {
     start(&[&listen[..], &["--at-once", "0"]].concat()).fails_with(2, &["at-once"]);
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().to_string();
-    start(&[&listen[..], &["--cluster", &taken]].concat()).fails_with(2, &["nobody can listen there"]);
+    start(&[&listen[..], &["--cluster", &taken]].concat()).fails_with(2, &["cannot listen there"]);
     bench.write("file", "in the way");
     let words = ["gateway", "--state", "file/kept", "--listen", "127.0.0.1:0"];
     bench.run(&[&words[..], &keys].concat()).fails_with(3, &["cannot be made"]);

@@ -201,5 +201,5 @@ fn keys_beyond_memory_end_in_one_line() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     let line = said.lines().find(|line| line.starts_with("error: ")).unwrap();
-    assert!(line.contains("t.csv") && line.contains("do not fit in this machine's memory"), "{said}");
+    assert!(line.contains("t.csv") && line.contains("do not fit into this machine's memory"), "{said}");
 }

@@ -162,7 +162,7 @@ fn a_peers_messages_are_taken_under_the_successor_of_its_key() {
     by(OPEN, &[]).success();
     // The newest key alone names it too: the file of the old one says who follows.
     bench.write("old.pub", bench.read("stolen.pub").lines().next().unwrap());
-    by(REPLY, &["--peer", "old.pub"]).fails_with(4, &["question", "somebody else than the peer"]);
+    by(REPLY, &["--peer", "old.pub"]).fails_with(4, &["question", "another key than the peer's"]);
 }
 
 #[test]
@@ -558,7 +558,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     let answer = |who, public: &str, key, out| {
         by(who, from_bob, &["answer", "--public", public, "--key", key, "--out", out])
     };
-    answer(alice, "eve.pub", "k", "a").fails_with(4, &["eve.pub", "somebody else than the peer", "--peer"]);
+    answer(alice, "eve.pub", "k", "a").fails_with(4, &["eve.pub", "another key than the peer's", "--peer"]);
     by("", "", &["keygen", "--count", "5", "--out", "nobody.key"]).success();
     answer(alice, "nobody.pub", "k", "a").fails_with(4, &["nobody.pub", "not signed", "--identity"]);
     assert!(!bench.exists("k") && !bench.exists("a"));
@@ -574,11 +574,11 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     let expand = |answer: &str| {
         by("", from_alice, &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"])
     };
-    expand("eves").fails_with(4, &["eves", "somebody else than the peer", "--peer"]);
+    expand("eves").fails_with(4, &["eves", "another key than the peer's", "--peer"]);
     let mut damaged = good.clone();
     damaged[106 + 1000] ^= 1;
     bench.write("damaged", &damaged);
-    expand("damaged").fails_with(4, &["damaged", "does not fit"]);
+    expand("damaged").fails_with(4, &["damaged", "does not match"]);
     bench.write("stripped", &damaged[106..]);
     expand("stripped").fails_with(4, &["stripped", "not signed"]);
     by("", from_alice, OPEN).success();
@@ -588,7 +588,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     // key.
     let unnamed =
         |answer: &str| by("", "", &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"]);
-    unnamed("damaged").fails_with(4, &["does not fit"]);
+    unnamed("damaged").fails_with(4, &["does not match"]);
     unnamed("answer").fails_with(3, &["bob.key", "chosen messages"]);
     unnamed("stripped").fails_with(4, &["other parties"]);
     let identity = Identity::load(&bench.path("alice-id.key")).unwrap();
@@ -648,7 +648,7 @@ fn messages_of_any_length_and_form() {
         let mut changed = reply.clone();
         *changed.last_mut().unwrap() ^= 1;
         bench.write("reply", &changed);
-        run(OPEN).fails_with(4, &["reply", "not as its sender wrote it"]);
+        run(OPEN).fails_with(4, &["reply", "changed after it was written"]);
         bench.write("reply", &reply);
         for word in more {
             assert!(run(OPEN).error_line().contains(word), "{word}");

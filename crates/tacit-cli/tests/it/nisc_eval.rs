@@ -238,7 +238,7 @@ fn a_false_answer_wipes_the_key_before_it_is_reported() {
         &["reply", "fails its check", "asked.key is invalidated", "only to the other senders"],
     );
     bench.write("reply", &honest);
-    open(&bench, "add8", &[]).fails_with(3, &["asked.key", "failed its check", "to the other senders alone"]);
+    open(&bench, "add8", &[]).fails_with(3, &["asked.key", "failed its check", "only to the other senders"]);
 }
 
 /// Bytes of an answer for eight transfers.

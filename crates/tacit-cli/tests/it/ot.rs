@@ -518,8 +518,8 @@ fn own_messages_and_choices_that_do_not_serve() {
     // Longer than the receiver takes: one line on its side, and nothing was chosen.
     let take = ["--choices", "c.csv", "--max-message", "8", "--out", "got.csv"];
     let (s, r) = chosen(&bench, &["--messages", "long.csv"], &take);
-    r.fails_with(2, &["--max-message", "17 bytes", "at most 8"]);
-    s.fails_with(4, &["does not take messages as long as 17 bytes"]);
+    r.fails_with(2, &["--max-message", "17 bytes", "the 8 accepted"]);
+    s.fails_with(4, &["does not accept messages of 17 bytes"]);
     assert!(!bench.path("got.csv").exists());
     // Nor is what the output has no room for found afterwards, when it would tell what was chosen.
     write("cell.csv", &format!("m0,m1\nshort,{}\n", "x".repeat(40_000)));
@@ -528,7 +528,7 @@ fn own_messages_and_choices_that_do_not_serve() {
         let (s, r) =
             chosen(&bench, &["--messages", "cell.csv"], &["--choices", "one.csv", "--out", "got.xlsx"]);
         r.fails_with(3, &["got.xlsx", "40000 characters", ".parquet"]);
-        s.fails_with(4, &["does not take messages as long as 40000 bytes"]);
+        s.fails_with(4, &["does not accept messages of 40000 bytes"]);
         assert!(s.err.contains("note: if the run had started, the peer may have one message of each pair"));
     }
     // The sides do not agree how many there are.

@@ -114,7 +114,7 @@ fn what_is_no_circuit_and_no_value_is_told_of_without_what_it_holds() {
             assert!(!said.err.contains(secret), "{said:?}");
         }
     };
-    let begins = &["line 1: no circuit in a Bristol format"][..];
+    let begins = &["line 1: not a circuit in a Bristol format"][..];
     stats("people.csv", "ann@x.example,Ann,4711\n", begins);
     stats("words.txt", "ann 4711\nann\n", begins);
     stats("late.txt", "1 3\n2 1 1\n1 1\n\n2 1 0 1 2 ann4711\n", &["line 5: unknown gate"]);
@@ -128,7 +128,7 @@ fn what_is_no_circuit_and_no_value_is_told_of_without_what_it_holds() {
     bench.run(&["circuit", "export", "add8", "--output", "add8.txt"]).success();
     bench
         .run(&["circuit", "stats", "add8.txt", "--garbler-inputs", "3"])
-        .fails_with(2, &["add8.txt has 2 inputs; give at most as many"]);
+        .fails_with(2, &["add8.txt has 2 inputs; give no more than that"]);
     let eval = |input: &str, words: &[&str]| {
         let address = format!("127.0.0.1:{}", free_port());
         let eval = ["eval", "millionaires2", "--insecure-plaintext", "--connect", &address];

@@ -314,7 +314,7 @@ fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
         for (said, own, peer, gets) in [(&a, 50, 35, other != "me" && result != "me"), (&b, 35, 50, true)] {
             let learned = text(said, "other_side_learned");
             assert!(learned.contains(&format!("{own} distinct keys")), "{learned}");
-            let promise = !learned.contains("if it deviates, nothing is promised");
+            let promise = !learned.contains("if it cheats, nothing is promised");
             assert_eq!(promise, security == "malicious", "{learned}");
             if security == "semi-honest" || (result == "me" && own == 50) {
                 assert!(said.contains("\"peer_keys_tested_at_most\":null"), "{said}");
@@ -331,7 +331,10 @@ fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
             } else {
                 // A sender's tags stand for few elements more.
                 assert_eq!(bound, 2 * peer + 2, "{said}");
-                assert!(learned.contains(&format!("tested {} with 2^60", peer + 4)), "{learned}");
+                assert!(
+                    learned.contains(&format!("tested more keys than that: {} with 2^60", peer + 4)),
+                    "{learned}"
+                );
             }
         }
     }
@@ -343,6 +346,16 @@ fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
     assert!(both.contains("with 2^60 hash calls, and 120 with 2^80"), "{both}");
     assert!(me.contains("50 distinct keys; nothing else") && !me.contains("2^80"), "{me}");
     assert!(both.contains("the other side may have at most "), "{both}");
+    // Why the one with the arrow would run.
+    assert!(
+        both.contains("→ vole") && both.contains("vole: picked for 100 keys on both sides, because"),
+        "{both}"
+    );
+    assert!(!dry(&["both", "--protocol", "vole"]).contains("picked"));
+    assert!(
+        dry(&["me", "--reveal", "count", "--security", "semi-honest"])
+            .contains("no other protocol reveals count")
+    );
     let semi = dry(&["both", "--security", "semi-honest"]);
     assert!(semi.contains("nothing is promised") && !semi.contains("2^80"), "{semi}");
 }
@@ -368,9 +381,10 @@ fn a_peer_with_more_keys_than_allowed_is_refused_by_both_figures() {
     assert_eq!(field(a.success(), "max_peer_rows"), 35);
     // A dry run counts with what the peer may have, where that is less than one's own.
     let words = ["psi", "--input", "alice.csv", "--key", "email", "--result", "both", "--dry-run"];
-    for (most, told) in
-        [("10", "announces 10 keys and cheats, it can test 18 with 2^60"), ("99", "announces 50 keys")]
-    {
+    for (most, told) in [
+        ("10", "announces 10 keys and cheats, it can test more keys than that: 18 with 2^60"),
+        ("99", "announces 50 keys"),
+    ] {
         let dry = bench.run(&[&words[..], &["--max-peer-rows", most]].concat());
         assert!(dry.success().contains(told), "{}", dry.success());
     }
@@ -393,7 +407,11 @@ fn a_file_of_one_key_tests_hardly_more() {
         &[&common[..], &["--connect", &address, "--input", "bob.csv"]].concat(),
     );
     assert_eq!(field(a.success(), "peer_keys_tested_at_most"), 3);
-    assert!(a.success().contains("it can have tested 2 with 2^60 hash calls"), "{}", a.success());
+    assert!(
+        a.success().contains("it can have tested more keys than that: 2 with 2^60 hash calls"),
+        "{}",
+        a.success()
+    );
     assert!(a.success().contains("\"protocol\":\"vole\""), "{}", a.success());
     // The side with the larger set sends, and its tags stand for few keys more than it announced.
     assert_eq!(field(b.success(), "peer_keys_tested_at_most"), 2002);

@@ -256,7 +256,7 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     pair.bench.write("alice.csv", &input);
     let plan = std::fs::read(pair.bench.path("alice.kept/plan")).unwrap();
     pair.bench.write("alice.kept/plan", &plan[..plan.len() - 3]);
-    refuses(&["alice.kept", "changed since it was written"]);
+    refuses(&["alice.kept", "changed after they were written"]);
     pair.bench.write("alice.kept/plan", &plan);
     let words = pair.words("alice");
     let words: Vec<&str> = words.iter().map(String::as_str).chain(["--resume", "alice.kept"]).collect();
@@ -275,7 +275,7 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     // The other side has lost what it kept.
     std::fs::rename(pair.bench.path("bob.kept"), pair.bench.path("elsewhere")).unwrap();
     let (one, two) = (pair.start("alice"), pair.start("bob"));
-    wait(one).fails_with(4, &["the other side has kept nothing of this run"]);
+    wait(one).fails_with(4, &["the other side has no stored state of this run"]);
     assert_eq!(wait(two).code, 4);
     let _ = std::fs::remove_dir_all(pair.bench.path("bob.kept"));
     std::fs::rename(pair.bench.path("elsewhere"), pair.bench.path("bob.kept")).unwrap();
@@ -372,7 +372,7 @@ fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
     for (more, folder, why) in [
         ("--spill closed", "closed", "ermission"),
         ("--spill file", "file", "Not a directory"),
-        ("--spill /sys", "/sys", "no folder can be made in it"),
+        ("--spill /sys", "/sys", "no directory can be created in it"),
         ("--spill nowhere", "nowhere", "No such file"),
         ("--resume closed", "closed", "ermission"),
         ("--resume closed/kept", "closed/kept", "ermission"),
@@ -399,7 +399,7 @@ fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
         shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let (full, other) = (limited("alice", 100), pair.start("bob"));
-    wait(full).fails_with(3, &["cannot be written; free some space there or name another folder"]);
+    wait(full).fails_with(3, &["cannot be written; free some space there or name another directory"]);
     assert_eq!(wait(other).code, 4);
     assert!(names().iter().all(|name| !name.starts_with('.')), "{:?}", names());
 

@@ -99,8 +99,8 @@ fn wider_columns_than_are_taken_are_refused_by_both_sides() {
     bench.write("insurer.csv", format!("mail,city,note\nuser7@example.com,Oslo,{}\n", "x".repeat(70_000)));
     let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer", "--max-cell", "128KiB"];
     let (shop, other) = run(&bench, &["--reveal", "payload:note", "--output", "out.csv"], &insurer);
-    shop.fails_with(4, &["70021 bytes a key", "at most 65536", "--max-cell"]);
-    other.fails_with(4, &["fewer bytes a key"]);
+    shop.fails_with(4, &["70021 bytes per key", "at most 65536", "--max-cell"]);
+    other.fails_with(4, &["fewer bytes per key"]);
     let (shop, other) =
         run(&bench, &["--reveal", "payload:note", "--output", "out.csv", "--max-cell", "128KiB"], &insurer);
     assert_eq!(object(&shop)["output_rows"], 1);
@@ -234,7 +234,7 @@ fn numbers_over_common_keys_go_against_a_malicious_peer() {
                 assert_eq!((&told["protocol"], &told["security"]), (&"sorted".into(), &"malicious".into()));
                 let shown = opens && gets != "peer";
                 let learned = told["other_side_learned"].as_str().unwrap();
-                assert!(!learned.contains("keeps to the protocol"), "{learned}");
+                assert!(!learned.contains("follows the protocol;"), "{learned}");
                 let bounded = told["peer_keys_tested_at_most"].is_u64();
                 assert_eq!(bounded, gets != "me", "{told}");
                 if gets == "peer" {
@@ -266,7 +266,7 @@ fn more_keys_than_the_circuit_takes_are_refused_before_connecting() {
     for dry in [&[][..], &["--dry-run"]] {
         bench
             .run(&[&words[..], &more, dry].concat())
-            .fails_with(3, &["16384 keys a side", "semi-honest on both sides"]);
+            .fails_with(3, &["16384 keys per side", "semi-honest security on both sides"]);
     }
 }
 
@@ -351,7 +351,7 @@ fn rows_of_one_key_are_refused_or_given_as_asked() {
     let insurer = ["--reveal", "payload:id,email", "--output", "got.csv", "--overwrite"];
     let gives = |how| ["--reveal", "payload", "--give", "id,email", "--result", "peer", "--duplicates", how];
     let (a, _) = run(&bench, &gives("refuse"), &[&insurer[..], &["--connect-timeout", "3"]].concat());
-    a.fails_with(2, &["have one key", "--duplicates"]);
+    a.fails_with(2, &["have the same key", "--duplicates"]);
     assert!(!bench.exists("got.csv"));
     for (how, wanted) in [("first", plain.common.len()), ("all", plain.rows.len())] {
         let (_, b) = run(&bench, &gives(how), &insurer);
@@ -384,14 +384,20 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
     let (bench, _) = bench(0..5, 0..5);
     let address = "127.0.0.1:9";
     let cases: [(&[&str], &[&str]); 17] = [
-        (&["--reveal", "max:amount"], &["--security", "semi-honest on both sides", "count, sum and mean"]),
+        (
+            &["--reveal", "max:amount"],
+            &["--security", "semi-honest security on both sides", "count, sum or mean"],
+        ),
         (&["--reveal", "count", "--protocol", "vole"], &["--protocol", "leave it at auto"]),
         (&["--min-matches", "5"], &["--min-matches", "rows"]),
         (&["--reveal", "payload:city", "--min-matches", "5"], &["--min-matches", "payload"]),
-        (&["--reveal", "payload:city", "--result", "both"], &["--give", "where both get columns"]),
+        (&["--reveal", "payload:city", "--result", "both"], &["--give", "both sides get columns"]),
         (&["--reveal", "payload"], &["--reveal", "payload:COL,COL"]),
         (&["--reveal", "payload", "--result", "peer"], &["--give", "may have"]),
-        (&["--reveal", "payload:x", "--result", "peer", "--give", "id"], &["--reveal", "payload alone"]),
+        (
+            &["--reveal", "payload:x", "--result", "peer", "--give", "id"],
+            &["--reveal", "`payload` without columns"],
+        ),
         (&["--reveal", "payload:x", "--give", "id"], &["--give", "asks"]),
         (&["--give", "id"], &["--give", "rows shows no column"]),
         (&["--reveal", "payload:city", "--protocol", "paxos"], &["--protocol", "reveals only rows"]),
@@ -444,7 +450,14 @@ fn a_column_that_is_not_given_ends_both_sides_before_secrets_move() {
     let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer"];
     let (a, b) = run(&bench, &shop, &insurer);
     assert_eq!((a.code, b.code), (4, 4), "{a:?} {b:?}");
-    assert!(a.error_line().contains("column") && b.error_line().contains("column"), "{a:?} {b:?}");
+    // Which side asks for what, and which of the two changes something.
+    a.fails_with(4, &["does not give every column that you ask for (city, salary)", "--reveal payload:COL"]);
+    b.fails_with(4, &["the peer asks for the column salary, and you give city, note", "see --give"]);
+    // One side asks for columns, the other for rows: they do not set the same.
+    let (a, b) = run(&bench, &shop, &["--result", "peer"]);
+    for said in [a, b] {
+        said.fails_with(4, &["settings differ: --reveal", "--reveal payload, --give COL and --result peer"]);
+    }
     assert!(!bench.exists("out.csv"));
 }
 

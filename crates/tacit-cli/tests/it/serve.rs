@@ -144,12 +144,22 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     assert_eq!(count["count"], 20);
     let sum = town.granted("bob", "sums", &["--security", "semi-honest", "--reveal", "sum:amount"]);
     assert_eq!(sum["sum"], (20..40).sum::<u32>());
-    let theirs = town.granted("bob", "theirs", &["--give", "amount", "--post-quantum", "--result", "peer"]);
+    let gives = ["--give", "amount", "--post-quantum", "--result", "peer", "--report", "theirs.html"];
+    let theirs = town.granted("bob", "theirs", &gives);
+    // The page has what the terms say of who and why.
+    let page = town.bench.read("theirs.html");
+    for words in ["Name of the service", "Name of this side in the record", "contract 17", "a test"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
 
-    // The same through an HTTP proxy.
+    // The same through an HTTP proxy, in words, which name the record as well.
     let proxy = connect_proxy();
-    let rows = town.granted("bob", "match", &["--proxy", &proxy]);
-    assert_eq!(rows["matches"], 20);
+    let words = town.asking("bob", "match", &["--proxy", &proxy, "--output", "proxied.csv"]);
+    let rows = town.bench.run(&words[1..].iter().map(String::as_str).collect::<Vec<_>>());
+    let record = std::path::Path::new("bob.records").join("records.jsonl");
+    let record = format!(" written to {}, signed by both sides", record.display());
+    assert!(rows.success().contains("20 matches") && rows.out.contains("record of run "), "{rows:?}");
+    assert!(rows.out.contains(&record), "{rows:?}");
 
     // What the asker takes has a floor too.
     town.ask("bob", "sums", &[]).fails_with(2, &["--security", "semi-honest"]);

@@ -42,11 +42,13 @@ pub fn add(
     #[cfg(target_arch = "x86_64")]
     {
         let run = x86::Run { keys, first, counter };
-        // SAFETY: a backend of a level, with or without `vector_aes`, exists only where its features were detected;
-        // keys and columns are as many as was asserted.
         match (backend.level(), backend.vector_aes()) {
+            // SAFETY: a backend of this level exists only where all its features were detected; keys and columns are
+            // as many as was asserted.
             (Level::Avx512, _) => return unsafe { x86::wide512::add(&run, bits, sums) },
+            // SAFETY: as above; `vector_aes` is set only where VAES was detected.
             (Level::Avx2, true) => return unsafe { x86::wide256::add(&run, bits, sums) },
+            // SAFETY: as above; AVX2 as a level includes the features of AES-NI as a level.
             (Level::AesNi | Level::Avx2, _) => return unsafe { x86::wide128::add(&run, bits, sums) },
             _ => {}
         }

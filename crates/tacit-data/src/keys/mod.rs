@@ -175,8 +175,12 @@ impl KeyType {
             (Reason::Ambiguous, Kind::Decimal(false)) => {
                 "ambiguous: remove separators of thousands, or give decimal:comma".to_owned()
             }
-            (Reason::Ambiguous, Kind::Decimal(true) | Kind::Int) => {
+            (Reason::Ambiguous, Kind::Decimal(true)) => {
                 "ambiguous: remove separators of thousands".to_owned()
+            }
+            (Reason::Ambiguous, Kind::Int) => {
+                "ambiguous: remove separators of thousands, or give decimal or decimal:comma for fractions"
+                    .to_owned()
             }
             (Reason::Form | Reason::Character | Reason::Length, _) => invalid.to_owned(),
             (Reason::Range, Kind::Date(_)) => "this day does not exist".to_owned(),

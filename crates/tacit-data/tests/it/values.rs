@@ -101,7 +101,7 @@ fn cells_of_every_type_become_the_text_of_values() {
     assert_eq!(read(&path, &["yes", "int", "yes"]).unwrap()[1], ["false", "7", "false"]);
     for (column, words) in [
         ("half", &["row 1", "`half`", "a whole number"][..]),
-        ("half:decimal1", &["row 2", "`half`", "at most 1 digits"]),
+        ("half:decimal1", &["row 2", "`half`", "at most 1 digit after"]),
         ("moment", &["`moment`", "Timestamp", "COL:date"]),
         ("day:decimal2", &["`day`", "Date32", ":decimal"]),
         ("holes", &["row 2", "`holes`", "no value"]),

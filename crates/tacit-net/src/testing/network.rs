@@ -220,7 +220,7 @@ impl Link for End {
         let mut state = self.shared.lock()?;
         let way = &state.ways[self.me];
         if state.cut || way.closed {
-            return Err(Error::lost("while we were sending"));
+            return Err(Error::lost("while sending"));
         }
         if way.held >= CAPACITY {
             return Ok(0);
@@ -236,7 +236,7 @@ impl Link for End {
     fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
         let mut state = self.shared.lock()?;
         if state.cut {
-            return Err(Error::lost("while we were receiving"));
+            return Err(Error::lost("while receiving"));
         }
         let now = state.now;
         let way = &mut state.ways[1 - self.me];

@@ -672,7 +672,13 @@ fn a_code_that_nobody_has_or_nobody_typed_is_said_with_its_number() {
     let code = "999-walnut-harbour".parse().unwrap();
     let error = join(&place, &code, &bob, "", &patience).expect_err("nobody invited");
     assert!(matches!(&error, Error::NoInvitation { number: 999, .. }), "{error}");
-    hears(&events, |event| matches!(event, Waited::Waiting { proof, .. } if proof.contains("999")));
+    let told = |event: &Waited| match event {
+        Waited::Waiting { proof, obstacle: Some(why), .. } => {
+            proof.contains("999") && why.contains("have expired")
+        }
+        _ => false,
+    };
+    hears(&events, told);
     let error = invite(&place, &alice, "", &patience, |_| ()).expect_err("nobody typed it");
     assert!(matches!(&error, Error::NobodyJoined { .. }), "{error}");
 }

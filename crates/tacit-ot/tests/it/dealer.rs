@@ -115,7 +115,7 @@ fn damaged_and_foreign_seeds_are_clear_errors() {
     malformed(SenderSeed::from_bytes(&[&sender[..], &[0]].concat()), "damaged");
     malformed(SenderSeed::from_bytes(&receiver), "other role");
     malformed(ReceiverSeed::from_bytes(&sender), "other role");
-    malformed(SenderSeed::from_bytes(&[7; 200]), "no seed");
+    malformed(SenderSeed::from_bytes(&[7; 200]), "not a dealer's seed");
     for at in (12..receiver.len()).step_by(97) {
         let mut changed = receiver.to_vec();
         changed[at] ^= 4;

@@ -469,8 +469,7 @@ pub fn shares<E: AsRef<[u8]> + Sync>(
 fn check(elements: usize, options: &Options<'_>) -> Result<()> {
     if options.security != Security::SemiHonest {
         return Err(Error::Usage(
-            "these counts, sums, means and shares are for peers that keep to the protocol: both sides choose \
-             semi-honest security, or another protocol",
+            "these counts, sums, means and shares are secure only against a peer that follows the protocol; choose semi-honest security, or another protocol, on both sides",
         ));
     }
     if elements > MAX_ELEMENTS {

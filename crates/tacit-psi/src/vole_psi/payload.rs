@@ -96,7 +96,7 @@ impl Table {
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Result<Self> {
         let columns: Vec<String> = columns.into_iter().map(Into::into).collect();
         if columns.iter().enumerate().any(|(i, name)| columns[..i].contains(name)) {
-            return Err(Error::Usage("a column to give is named twice: name it once"));
+            return Err(Error::Usage("a column to send is named twice; name it once"));
         }
         let widths = vec![0; columns.len()];
         Ok(Table {
@@ -122,7 +122,8 @@ impl Table {
             self.cells.push(match cell {
                 Some(cell) => {
                     let length = u32::try_from(cell.len()).ok().filter(|length| *length < MAX_SEALED as u32);
-                    let length = length.ok_or(Error::Usage("a cell to give is longer than a mebibyte"))?;
+                    let length =
+                        length.ok_or(Error::Usage("a cell to send is longer than 1 MiB; shorten it"))?;
                     self.bytes.extend_from_slice(cell);
                     Some((start, length))
                 }
@@ -433,7 +434,8 @@ pub fn collect_one_of<E: AsRef<[u8]> + Sync>(
         let sums = party.receive()?;
         let (mut rest, tags) = party.tags(sums)?;
         let found = rest.compare(&tags)?;
-        let layout = agreed.gets.clone().ok_or(NOT_GIVEN)?;
+        let no_columns = Error::Disagreement { protocol: NAME, what: "no columns were agreed on" };
+        let layout = agreed.gets.clone().ok_or(no_columns)?;
         // proof: vole-psi 2.9
         let mut kept = Kept::receive(rest.channel, layout, rest.parameters.sender, &tags, found)?;
         if let Some(gives) = &agreed.gives {
@@ -552,7 +554,7 @@ fn accept(
         [1] => Ok(()),
         [0] => Err(Error::Disagreement {
             protocol: NAME,
-            what: "the other side takes fewer bytes a key than the columns that it asked for have",
+            what: "the peer accepts fewer bytes per key than the columns that it asked for have; have it ask for fewer, or raise its limit",
         }),
         _ => malformed("neither accepted nor refused the columns"),
     }
@@ -599,26 +601,28 @@ pub(super) fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
     if names.is_empty() { malformed("the request names no columns") } else { Ok(names) }
 }
 
-const NOT_GIVEN: Error =
-    Error::Disagreement { protocol: NAME, what: "a column is asked for that the other side does not give" };
+/// That the peer does not give all of these columns.
+fn not_given(asked: &[&str]) -> Error {
+    Error::NotGiven { asked: asked.iter().map(|name| (*name).to_owned()).collect() }
+}
 
 /// The peer's answer to `request`: how it lays out its rows; and both messages.
 fn take_answer(channel: &mut Channel, request: &[u8]) -> Result<(Layout, Vec<u8>)> {
-    let columns = decode_request(request)?.len();
+    let asked = decode_request(request)?;
     let answer = channel.recv_sized(8 + 8 * MAX_COLUMNS)?;
     let number = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).unwrap_or(usize::MAX);
     let (numbers, rest) = answer.as_chunks::<8>();
     let Some((rows, widths)) = numbers.split_first().filter(|_| rest.is_empty()) else {
-        return Err(NOT_GIVEN);
+        return Err(not_given(&asked));
     };
     let layout = Layout { widths: widths.iter().map(number).collect(), rows: number(rows) };
     if layout.widths.is_empty() && layout.rows == 0 {
         return Err(Error::Disagreement {
             protocol: NAME,
-            what: "the columns asked for take more than a mebibyte a key",
+            what: "the columns asked for have more than 1 MiB per key; ask for fewer",
         });
     }
-    if layout.widths.len() != columns || layout.rows == 0 || layout.is_too_large() {
+    if layout.widths.len() != asked.len() || layout.rows == 0 || layout.is_too_large() {
         return malformed("it announced other columns than it was asked for, or rows without measure");
     }
     Ok((layout, [request, &answer].concat()))
@@ -630,17 +634,18 @@ fn answer<'t>(channel: &mut Channel, of: Giving<'t>) -> Result<(Gives<'t>, Vec<u
     let names = decode_request(&request)?;
     let Giving { table, rows: given } = &of;
     let place = |name: &&str| table.columns.iter().position(|own| own == name);
-    let Some(columns) = names.iter().map(place).collect::<Option<Vec<_>>>() else {
+    let columns: Vec<usize> = names.iter().filter_map(place).collect();
+    if let Some(asked) = names.iter().find(|name| place(name).is_none()) {
         channel.send_sized(&[])?;
         channel.flush()?;
-        return Err(NOT_GIVEN);
-    };
+        return Err(Error::AskedForMore { asked: (*asked).to_owned(), given: table.columns.clone() });
+    }
     let layout = table.layout(given, &columns);
     if layout.is_too_large() {
         channel.send_sized(&0u64.to_le_bytes())?;
         channel.flush()?;
         return Err(Error::Usage(
-            "the cells to give take more than a mebibyte a key: give fewer columns or rows",
+            "the cells to send have more than 1 MiB per key; send fewer columns or rows",
         ));
     }
     let numbers = [layout.rows].into_iter().chain(layout.widths.iter().copied());

@@ -201,7 +201,8 @@ fn an_exchange_ends_early_where_one_side_asks_for_what_is_not_given() {
         };
         let (one, other) = memory::run(|channel| run(channel, 0, &a), |channel| run(channel, 1, &b));
         for (result, sent) in [one, other] {
-            assert!(matches!(result, Err(Error::Disagreement { protocol: payload::NAME, .. })), "{result:?}");
+            let is_told = matches!(result, Err(Error::NotGiven { .. } | Error::AskedForMore { .. }));
+            assert!(is_told, "{result:?}");
             assert!(sent < 150, "{sent} bytes were sent");
         }
     }
@@ -273,8 +274,15 @@ fn columns_that_are_not_given_end_the_run_early() {
                 (party(channel, &b, side, Security::Malicious).map(|_| ()), channel.stats())
             },
         );
-        for (result, stats) in [asker, giver] {
-            assert!(matches!(result, Err(Error::Disagreement { protocol: payload::NAME, .. })), "{result:?}");
+        let all: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
+        assert!(matches!(&asker.0, Err(Error::NotGiven { asked }) if *asked == all), "{:?}", asker.0);
+        let missing = |name: &str| !COLUMNS.contains(&name) && all.contains(&name.to_owned());
+        assert!(
+            matches!(&giver.0, Err(Error::AskedForMore { asked, .. }) if missing(asked)),
+            "{:?}",
+            giver.0
+        );
+        for (_, stats) in [asker, giver] {
             assert!(stats.bytes_sent < 120, "{} bytes were sent", stats.bytes_sent);
         }
     }
@@ -421,8 +429,8 @@ fn too_much_to_give_is_named_on_both_sides() {
         |channel| party(channel, &set, Side::Asks(&["x"]), Security::Malicious),
         |channel| party(channel, &set, Side::Gives(&table, Duplicates::First), Security::Malicious),
     );
-    assert!(matches!(asker, Err(Error::Disagreement { what, .. }) if what.contains("mebibyte")));
-    assert!(matches!(giver, Err(Error::Usage(what)) if what.contains("mebibyte")));
+    assert!(matches!(asker, Err(Error::Disagreement { what, .. }) if what.contains("1 MiB per key")));
+    assert!(matches!(giver, Err(Error::Usage(what)) if what.contains("1 MiB per key")));
 }
 
 /// What the giver announced is heard before it is taken or refused, so that a person sees it in either case.

@@ -190,8 +190,8 @@ fn every_damage_has_its_own_error() {
     assert!(matches!(refusal(open(&changed(0, 1), 1)), PoolError::File(FileError::Other { .. })));
     for (version, words) in [
         (0, "what older releases made is weaker"),
-        (1, "of version 1, and this release reads version 2 alone: what older releases made is weaker"),
-        (3, "reads version 2 alone; make a new one on both sides"),
+        (1, "of version 1, and this release reads only version 2: what older releases made is weaker"),
+        (3, "reads only version 2; make a new one on both sides"),
     ] {
         let error = refusal(open(&changed(8, 2 ^ version), 1));
         assert!(

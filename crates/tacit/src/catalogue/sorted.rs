@@ -67,8 +67,7 @@ fn cost(count: u64, _: Security, link: &Link, machine: &Machine) -> Result<Candi
 /// What is said of a set that is too large.
 pub(crate) fn too_many() -> Error {
     Error::Input(format!(
-        "a number over all common keys takes {MAX_ELEMENTS} keys a side at most against a malicious peer; \
-         give fewer, or say semi-honest on both sides"
+        "a number over all common keys accepts at most {MAX_ELEMENTS} keys per side against a malicious peer; give fewer, or set semi-honest security on both sides"
     ))
 }
 

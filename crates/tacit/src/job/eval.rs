@@ -218,13 +218,19 @@ impl Job<'_> {
         let Options { copies, ot, .. } = self.options;
         if entry.security != self.security {
             let security = crate::security_name(entry.security);
-            return refuse(format!("{} is for {security} security: say that, or take another", entry.name));
+            return refuse(format!(
+                "{} is only for {security} security; set that on both sides, or choose another protocol",
+                entry.name
+            ));
         }
         if entry.name != WMK17.name && copies.is_some() {
-            return refuse(format!("{} makes no copies; leave them out, or take {}", entry.name, WMK17.name));
+            return refuse(format!(
+                "{} does not use copies; leave them out, or choose {}",
+                entry.name, WMK17.name
+            ));
         }
         if entry.name == AUTHENTICATED.name && ot.is_some() {
-            return refuse(format!("{} takes ferret; leave the other out", entry.name));
+            return refuse(format!("{} uses ferret; leave the other OT extension out", entry.name));
         }
         Ok(())
     }
@@ -519,7 +525,7 @@ impl Job<'_> {
                 channel.recv(&mut number)?;
                 let copies = Copies::ALL.get(usize::from(number[0])).ok_or_else(|| {
                     Error::Peer(
-                        "the evaluator chose copies that there are not; both sides must be of one release"
+                        "the evaluator chose an unknown number of copies; use the same release on both sides"
                             .into(),
                     )
                 })?;
@@ -622,7 +628,7 @@ pub(crate) fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
         return Err(Error::Parameter {
             name: "threads",
             what: format!(
-                "{threads} for {rows}, and each thread takes rows of its own; give fewer threads",
+                "{threads} for {rows}, and each thread needs a row of its own; use fewer threads",
                 rows = counted(rows, "row")
             ),
         });
@@ -803,7 +809,7 @@ mod tests {
         let function = prepared("add8");
         for name in ["yao", "kos", "nothing"] {
             let error = picked(&function, None, 1, Some(name));
-            assert!(error.contains("chose a protocol that there is not"), "{error}");
+            assert!(error.contains("chose a protocol that is unknown"), "{error}");
         }
         let error = picked(&function, None, 1, None);
         assert!(error.contains("never picks"), "{error}");

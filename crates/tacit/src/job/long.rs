@@ -63,12 +63,16 @@ impl Job<'_> {
         match self.protocol {
             Some(entry) if entry.name == BATCH.name => {
                 let what =
-                    "batch holds the circuit, and this function is too large for that; take yao".into();
+                    "batch keeps the circuit in memory, and this function is too large for that; use yao"
+                        .into();
                 Err(Error::Parameter { name: "protocol", what })
             }
             Some(entry) if entry.security != self.security => {
                 let security = crate::security_name(entry.security);
-                let what = format!("{} is for {security} security: say that, or take another", entry.name);
+                let what = format!(
+                    "{} is only for {security} security; set that on both sides, or choose another protocol",
+                    entry.name
+                );
                 Err(Error::Parameter { name: "protocol", what })
             }
             _ => Ok(()),

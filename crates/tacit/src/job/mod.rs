@@ -96,7 +96,7 @@ pub fn learned(security: Security, what: &str) -> String {
     match security {
         Security::Malicious => what.to_owned(),
         Security::SemiHonest => {
-            format!("{what}, if it keeps to the protocol; if it deviates, nothing is promised")
+            format!("{what}, if it follows the protocol; if it cheats, nothing is promised")
         }
     }
 }

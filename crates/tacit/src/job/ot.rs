@@ -53,7 +53,9 @@ pub trait Sink {
     fn opens(&mut self, layout: Layout) -> Result<()> {
         match layout {
             Layout::BLOCKS => Ok(()),
-            _ => Err(Error::Peer("the sender's messages are no blocks, which alone are taken".into())),
+            _ => Err(Error::Peer(
+                "the sender's messages are not blocks of 16 bytes, and only those are accepted here".into(),
+            )),
         }
     }
 
@@ -494,7 +496,7 @@ mod tests {
         let said = received.unwrap_err().to_string();
         assert!(said.contains("has 5 bytes, and at most 4"), "{said}");
         let said = sent.unwrap_err().to_string();
-        assert!(said.contains("does not take messages as long as 5 bytes") && got.layout.is_none(), "{said}");
+        assert!(said.contains("does not accept messages of 5 bytes") && got.layout.is_none(), "{said}");
         // Another number than agreed on.
         let (sent, _, _) = chosen("kos", 1, texts(), vec![true], 9);
         assert!(sent.unwrap_err().to_string().contains("there are 2, and the run is of 1"));

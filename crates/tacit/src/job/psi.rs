@@ -12,6 +12,7 @@ mod places;
 mod reveal;
 mod shared;
 mod statistic;
+mod tested;
 #[cfg(test)]
 mod tests;
 
@@ -24,9 +25,11 @@ pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Rev
 pub use shared::{MAX_SHARED, Then};
 pub use statistic::{Found, Statistic};
 pub use tacit_psi::{Bounds, Limits};
+pub use tested::Tested;
+use tested::bound;
 
 use super::{About, Course, Observer};
-use crate::catalogue::{CIRCUIT, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, too_many};
+use crate::catalogue::{CIRCUIT, Entry, Link, Machine, PAXOS, SORTED, Sizes, VOLE, too_many};
 use crate::{Error, Result};
 use shared::Folding;
 use std::time::Duration;
@@ -89,28 +92,6 @@ impl Protocol {
             Protocol::Auto => "auto",
             Protocol::Paxos => PAXOS.name,
             Protocol::Vole => VOLE.name,
-        }
-    }
-}
-
-/// How many keys a cheating peer can have tested against ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tested {
-    /// With as many hash calls as somebody might make: 2^80 by PaXoS, else 2^60.
-    pub likely: u64,
-    /// With 2^128 by PaXoS, which nobody makes, else with 2^80.
-    pub most: u64,
-    effort: [u32; 2],
-    never_more: bool,
-}
-
-impl Tested {
-    /// In words.
-    pub fn words(&self) -> String {
-        let Tested { likely, most, effort: [some, more], never_more } = self;
-        match never_more {
-            true => format!("{likely} with 2^{some} hash calls, and never more than {most}"),
-            false => format!("{likely} with 2^{some} hash calls, and {most} with 2^{more}"),
         }
     }
 }
@@ -337,28 +318,35 @@ impl Job {
         (fastest == self.fastest(own, peer, &SLOW)).then_some(fastest)
     }
 
-    /// Why `protocol` runs for so many keys here and there; nothing where it was named. `link` is what was
-    /// measured.
-    fn why(&self, protocol: Protocol, [own, peer]: [u64; 2], link: Option<&Link>) -> Option<String> {
-        if self.protocol != Protocol::Auto {
-            return None;
+    /// Why `protocol` runs for these `keys`, ours and the peer's; `None` if it was named. `link` is what was measured, if it was.
+    pub fn why(&self, protocol: Protocol, keys: [u64; 2], link: Option<&Link>) -> Option<String> {
+        let [own, peer] = keys;
+        if self.protocol != Protocol::Auto || self.reveal != Reveal::Rows {
+            return self.leaves_no_choice();
         }
         let keys = counted(own.saturating_add(peer), "key");
         if protocol == Protocol::Vole && self.is_small(own, peer) {
             return Some(format!(
-                "picked for {keys} on both sides: of a small set a cheating peer can test fewer keys than \
+                "picked for {keys} on both sides, because a peer that cheats can test fewer keys of such a small set than \
                  with paxos"
             ));
         }
+        if own == 0 || peer == 0 {
+            return Some("picked because one side has no keys, and it takes less to set up".to_owned());
+        }
         let over = link.map_or_else(|| "any link".to_owned(), |link| format!("this link ({link})"));
         let other = if protocol == Protocol::Paxos { Protocol::Vole } else { Protocol::Paxos };
-        Some(format!("picked for {keys} on both sides: over {over} faster than {}", other.name()))
+        Some(format!(
+            "picked for {keys} on both sides, because it is faster than {} over {over}",
+            other.name()
+        ))
     }
 
     /// Why VOLE-PSI runs, where it was not named and the kind of result leaves no choice.
     pub fn leaves_no_choice(&self) -> Option<String> {
-        (self.protocol == Protocol::Auto && self.reveal != Reveal::Rows)
-            .then(|| format!("picked for {}, which no other reveals", self.reveal.name()))
+        (self.protocol == Protocol::Auto && self.reveal != Reveal::Rows).then(|| {
+            format!("picked because no other protocol reveals {} with this security", self.reveal.name())
+        })
     }
 
     /// As [`fastest`](Self::fastest), agreed on with the peer; the link is measured where it decides.
@@ -452,7 +440,7 @@ impl Job {
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
         self.check_owner()?;
         if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
-            let what = format!("paxos reveals only rows, vole {} too", self.reveal.name());
+            let what = format!("paxos reveals only rows; use vole for {}", self.reveal.name());
             return Err(Error::Parameter { name: "protocol", what });
         }
         if self.protocol == Protocol::Vole
@@ -488,7 +476,7 @@ impl Job {
             Security::Malicious => {
                 let words = self.ahead(announced, keys)?.words();
                 let announced = counted(announced, "key");
-                format!(". If it announces {announced} and cheats, it can test {words}")
+                format!(". If it announces {announced} and cheats, it can test more keys than that: {words}")
             }
             Security::SemiHonest => String::new(),
         };
@@ -512,7 +500,7 @@ impl Job {
                 format!(". It announced {}, and can have tested no more", counted(announced, "key"))
             }
             Some(tested) => format!(
-                ". It announced {}; if it cheated, it can have tested {}",
+                ". It announced {}; if it cheated, it can have tested more keys than that: {}",
                 counted(announced, "key"),
                 tested.words()
             ),
@@ -537,7 +525,8 @@ impl Job {
                     None => self.reveal.words(self.min_matches, about),
                 };
                 let (clipped, owner) = (self.clipped_words(), self.owner_words(keys, about));
-                format!("{has}, and {result}{clipped}; nothing else{owner}{tested}")
+                let honest = if tested.contains("cheat") { " if it follows the protocol" } else { "" };
+                format!("{has}, and {result}{clipped}; nothing else{honest}{owner}{tested}")
             }
         };
         super::learned(self.security, &what)
@@ -675,11 +664,13 @@ impl Job {
         };
         self.check()?;
         if self.reveal != Reveal::Shares {
-            let what = "a function of one's own takes shares".to_owned();
+            let what = "a function of your own needs shares".to_owned();
             return Err(Error::Parameter { name: "reveal", what });
         }
         if elements.len() as u64 > MAX_SHARED {
-            return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
+            return Err(Error::Input(format!(
+                "a circuit accepts at most {MAX_SHARED} keys per side; give fewer"
+            )));
         }
         self.check_owner_of(!self.give.is_empty() || numbers.is_some())?;
         let then = |b: &mut Builder, places: &[Place]| self.opened(then(b, places));
@@ -732,7 +723,7 @@ impl Job {
         match self.peer_keys.filter(|said| *said != keys) {
             None => Ok(()),
             Some(said) => {
-                Err(Error::Peer(format!("the peer announced first {said}, then {}", counted(keys, "key"))))
+                Err(Error::Peer(format!("the peer first announced {said}, then {}", counted(keys, "key"))))
             }
         }
     }
@@ -750,22 +741,4 @@ impl Job {
 /// Places in each of so many buckets, for a set of `keys`: its size alone determines them.
 pub fn bucket_places(keys: u64, buckets: u64) -> u64 {
     buckets::capacity::capacity(keys, buckets, buckets::OVERFLOW_BITS)
-}
-
-/// The worst bound that `entries` promise on the peer of `outcome`.
-fn bound(entries: impl Iterator<Item = &'static Entry>, outcome: &Outcome, own: u64) -> Result<Tested> {
-    let own = usize::try_from(own).unwrap_or(usize::MAX);
-    let mut worst: Option<Tested> = None;
-    for entry in entries {
-        let Some(Testing { effort, never_more, bound }) = entry.intersection()?.tested.as_ref() else {
-            continue;
-        };
-        let [likely, most] = effort.map(|effort| bound(outcome, own, effort));
-        let tested = Tested { likely: likely?, most: most?, effort: *effort, never_more: *never_more };
-        worst = Some(match worst {
-            Some(other) if other.most >= tested.most => other,
-            _ => tested,
-        });
-    }
-    worst.ok_or_else(|| Error::Other("nothing bounds what a cheating peer tests here".to_owned()))
 }

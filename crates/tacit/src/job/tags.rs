@@ -206,7 +206,7 @@ pub enum Refusal {
     },
     /// More keys than a client has queries.
     #[error(
-        "{}, and a client of this publication has {}; take fewer rows",
+        "{}, and a client of this publication has {}; use fewer rows",
         counted(asked, "distinct key"),
         counted(left, "query")
     )]

@@ -184,8 +184,7 @@ pub fn check(kind: Kind, security: Security, protocol: Option<&str>, threads: us
         Security::SemiHonest => Ok(()),
         Security::Malicious if kind != Kind::Bits => refuse(
             "security",
-            "triples of words and fields are secure only against a peer that follows the protocol; say semi-honest on \
-             both sides",
+            "triples of words and fields are secure only against a peer that follows the protocol; set semi-honest security on both sides",
         ),
         Security::Malicious if protocol.is_some() => refuse(
             "protocol",
@@ -193,7 +192,7 @@ pub fn check(kind: Kind, security: Security, protocol: Option<&str>, threads: us
         ),
         Security::Malicious if threads > 1 => refuse(
             "threads",
-            "authenticated triples have one Δ a side, and so one thread; leave it out, or make them in several runs at once",
+            "authenticated triples have one Δ per side, and so one thread; leave it out, or make them in several runs at once",
         ),
         Security::Malicious => Ok(()),
     }

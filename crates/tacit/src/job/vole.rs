@@ -123,7 +123,7 @@ impl Job {
         match self.kind {
             Kind::Vole(field) if self.security == Security::Malicious && !field.is_proved() => {
                 let what = format!(
-                    "over {} it is secure only against a peer that follows the protocol; say semi-honest on both sides",
+                    "over {} it is secure only against a peer that follows the protocol; set semi-honest security on both sides",
                     field.title()
                 );
                 Err(Error::Parameter { name: "security", what })

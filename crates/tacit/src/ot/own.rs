@@ -93,7 +93,7 @@ impl Layout {
         match taken {
             [1] => Ok(()),
             _ => Err(Error::Peer(format!(
-                "the peer does not take messages as long as {}, or of this form; its own output says why",
+                "the peer does not accept messages of {}, or of this form; see its output",
                 counted(self.longest(), "byte")
             ))),
         }
@@ -118,15 +118,15 @@ impl Layout {
         let told = channel.recv_block()?;
         let broken = |what: &str| Error::Peer(format!("the sender's messages are announced {what}"));
         let form = usize::try_from(told.low()).ok().and_then(|form| EVERY_FORM.get(form));
-        let form = *form.ok_or_else(|| broken("in a form that there is not"))?;
+        let form = *form.ok_or_else(|| broken("in an unknown form"))?;
         let width = usize::try_from(told.high()).map_err(|_| broken("longer than memory"))?;
         let layout = Layout { form, width };
         if width == 0 || form == Form::Blocks && layout != Layout::BLOCKS {
-            return Err(broken("with a length that there is not"));
+            return Err(broken("with an invalid length"));
         }
         if layout.longest() as u64 > most {
             let what = format!(
-                "the sender's longest message has {}, and at most {most} are taken",
+                "the sender's longest message has {}, more than the {most} accepted",
                 counted(layout.longest(), "byte")
             );
             return Err(Error::Parameter { name: "max-message", what });
@@ -162,9 +162,9 @@ impl Messages {
             Some(pair) if pair > 0 && rows.len().is_multiple_of(pair) => {
                 Ok(Messages { layout: Layout { form: Form::Bytes, width }, rows })
             }
-            _ => {
-                Err(Error::Usage("messages of bytes come in pairs of equally many, and at least one".into()))
-            }
+            _ => Err(Error::Usage(
+                "the two messages of a pair need the same number of bytes, at least one".into(),
+            )),
         }
     }
 

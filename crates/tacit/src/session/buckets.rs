@@ -41,8 +41,7 @@ impl Session {
         });
         let is_plain = matches!(self.protection, Some(Protection::Plaintext));
         if is_plain && disk.resume.is_some() {
-            let what =
-                "without TLS nobody would notice that a connection which broke off had damaged data before";
+            let what = "without TLS, data damaged before a connection broke off would go unnoticed";
             return Err(Error::Parameter { name: "resume", what: what.into() });
         }
         let mut run = InBuckets::new(job, &*base, keys, most_peer_keys, disk, observer)?;

@@ -18,7 +18,7 @@ impl Session {
     pub fn allow_tags(&self) -> Result<()> {
         self.allow(oprf::NAME)?;
         if self.asked_threads() != 1 {
-            let what = "queries to a file of tags run on one thread a side; leave it out".into();
+            let what = "queries to a tag file run on one thread per side; leave it out".into();
             return Err(Error::Parameter { name: "threads", what });
         }
         Ok(())

@@ -147,7 +147,7 @@ fn room(count: u64) -> Result<Vec<Block>> {
     let reserved = usize::try_from(count).ok().and_then(|count| blocks.try_reserve_exact(count).ok());
     reserved.ok_or_else(|| {
         Error::Usage(format!(
-            "{count} do not fit into memory: take fewer, or run_ot",
+            "{count} do not fit into memory; make fewer, or use run_ot",
             count = counted(count, "OT")
         ))
     })?;

@@ -87,14 +87,14 @@ fn faults_are_one_line_and_leave_no_file() {
     };
     let here = (folder.path(), MEMORY, 1);
     let nowhere = folder.path().join("nowhere");
-    assert!(run(job(), (&nowhere, MEMORY, 1), 1000).contains("no folder can be made in it"));
+    assert!(run(job(), (&nowhere, MEMORY, 1), 1000).contains("no directory can be created in it"));
     assert!(run(job(), (folder.path(), 1 << 16, 1), 1000).contains("give more"));
     assert!(run(job(), (folder.path(), MEMORY, 3), 1000).contains("a power of two"));
     assert!(run(job(), here, 49).contains("the peer has 50 keys"));
     let paxos = psi::Job { protocol: Protocol::Paxos, ..job() };
     assert!(run(paxos, here, 1000).contains("not by paxos"));
     let count = psi::Job { reveal: Reveal::Count, ..job() };
-    assert!(run(count, here, 1000).contains("rows alone"));
+    assert!(run(count, here, 1000).contains("only rows"));
 }
 
 /// A peer whose first message is not what was agreed, and one that opens another coin than its own.

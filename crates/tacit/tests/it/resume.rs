@@ -214,7 +214,7 @@ fn a_bucket_is_begun_three_times_and_not_more() {
     let (first, second) = Network::new(10).run(|channel| a.process(channel), |channel| b.process(channel));
     let told = first.unwrap_err();
     assert!(
-        told.blame() == Blame::Peer && told.to_string().contains("has kept nothing of this run"),
+        told.blame() == Blame::Peer && told.to_string().contains("has no stored state of this run"),
         "{told}"
     );
     assert!(second.is_err());

@@ -126,5 +126,5 @@ fn a_malicious_session_refuses() {
     let session = Session::connect("127.0.0.1:9").plaintext().unwrap();
     let job = Job { reveal: Reveal::Shares, ..Job::new(Learns::Both, Security::Malicious) };
     let error = session.run_shared(&job, &["a"], None, &common).unwrap_err().to_string();
-    assert!(error.contains("keep to the protocol"), "{error}");
+    assert!(error.contains("follows the protocol"), "{error}");
 }

@@ -51,7 +51,9 @@ pub(super) fn of(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTim
     }
     let passed = [count(run, "bytes_sent", "byte"), count(run, "bytes_received", "byte")];
     sizes.push(("Traffic", format!("{} sent, {} received", passed[0], passed[1])));
-    let who = vec![("This side", sides.own.clone()), ("The other side", sides.peer.clone())];
+    let mut who = vec![("This side", sides.own.clone()), ("The other side", sides.peer.clone())];
+    let names = [("Name of this side in the record", "client_name"), ("Name of the service", "service_name")];
+    who.extend(names.into_iter().filter_map(|(row, field)| Some((row, text(run, field)?))));
     let when = vec![("Started", moment(begun)), ("Finished", moment(ended))];
     let mut sections = vec![
         Section { heading: "Who", rows: who },
@@ -412,6 +414,9 @@ mod tests {
         ] {
             assert!(of_eval.contains(words), "{words}: {of_eval}");
         }
+        for left_out in ["Purpose", "Agreement", "Name of the service"] {
+            assert!(!of_eval.contains(left_out), "{left_out}: {of_eval}");
+        }
         let unseen = page(json!({ "learned": false, "name": "eval" }));
         assert!(unseen.contains("nothing of the other side's inputs"), "{unseen}");
         for (run, words) in [
@@ -420,6 +425,8 @@ mod tests {
             (json!({ "name": "ot", "kind": "cot", "role": "receiver", "count": 1 }), "that it chose"),
             (json!({ "name": "ot", "of": 4, "role": "sender", "count": 1 }), "random 1-out-of-4 transfers"),
             (json!({ "purpose": "joint mailing", "agreement": "DPA 7" }), "joint mailing"),
+            (json!({ "service_name": "Clinic North", "client_name": "Lab 7" }), "Clinic North"),
+            (json!({ "service_name": "Clinic North", "client_name": "Lab 7" }), "Lab 7"),
         ] {
             let page = page(run);
             assert!(page.contains(words), "{words}: {page}");

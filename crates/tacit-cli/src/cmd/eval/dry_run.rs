@@ -3,7 +3,7 @@
 use super::Args;
 use crate::cli::Context;
 use crate::cli::peer::learned;
-use crate::cli::plan::from_base;
+use crate::cli::plan::{Picked, from_base};
 use serde_json::{Value, json};
 use tacit::catalogue::fields_in_words;
 use tacit::crypto::hex;
@@ -61,8 +61,15 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
         width = counted(width, "AND gate")
     );
     let fields = [&function.garbler, &function.evaluator, &function.outputs].map(Vec::as_slice);
-    let preview =
-        Preview { name: &function.name, about: function.about, fields, rows: args.rows, more, size };
+    let preview = Preview {
+        name: &function.name,
+        about: function.about,
+        fields,
+        rows: args.rows,
+        more,
+        size,
+        named: args.named(),
+    };
     preview.show(&digests, &link, ways, &learns, context)
 }
 
@@ -103,6 +110,8 @@ pub(super) struct Preview<'a> {
     pub more: Value,
     /// How large it is, in words that the protocol's name follows.
     pub size: String,
+    /// The protocol that the user insists on.
+    pub named: Option<&'a str>,
 }
 
 impl Preview<'_> {
@@ -119,7 +128,7 @@ impl Preview<'_> {
             return Err(Error::Other("no protocol evaluates with this security".into()));
         };
         let Link { model, is_measured } = link;
-        let Preview { name, about, fields, rows, more, size } = self;
+        let Preview { name, about, fields, rows, more, size, named } = self;
         let [garbler, evaluator, result] = fields.map(fields_in_words);
         let mut object = json!({
             "name": "eval",
@@ -159,7 +168,15 @@ impl Preview<'_> {
             return Ok(());
         }
         let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
-        crate::cli::plan::show(context, "eval", rows, &(*model).into(), &candidates, None, learns)
+        crate::cli::plan::show(
+            context,
+            "eval",
+            rows,
+            &(*model).into(),
+            &candidates,
+            Picked::from(named),
+            learns,
+        )
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Re
         args.peer.allow(entry.name)?;
     }
     let what = format!("evaluating {}", function.name);
-    crate::cmd::check_memory(&what, job.memory(), "take a smaller size")?;
+    crate::cmd::check_memory(&what, job.memory(), "choose a smaller size")?;
     let fields = args.format.fields(function.fields(role));
     let row = single(Inputs::Numbers(&fields), &args.given.input)?;
     let form = Form::of(&function.outputs, args.format, None);
@@ -98,10 +98,11 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
         rows: 1,
         more: json!({ "streamed": true, "and": function.ands, "memory_bytes": job.memory() }),
         size: format!(
-            "{}, made while it runs: each side holds at most {} MiB\nby",
+            "{}, made while it runs: each side needs at most {} MiB\nby",
             counted(function.ands, "AND gate"),
             job.memory() >> 20
         ),
+        named: args.named(),
     };
     preview.show("", &link, ways, &learns, context)
 }

@@ -1,6 +1,6 @@
 //! `tacit request JOB --tags FILE`: lookups in a published file of tags.
 
-use super::{Args, keep, open_records, shown, taken};
+use super::{Args, keep, open_records, record_text, shown, taken};
 use crate::cli::Context;
 use crate::cli::keys::{self, all};
 use crate::cli::output::{self, Output};
@@ -173,6 +173,7 @@ pub(super) fn run(
         text += &format!("{}\n", counted(matches.len(), "match"));
     }
     text += &put.report(&args.results, &mut object);
+    text += &record_text(&signed, &offer.run, &folder);
     text += &format!(
         "{count} to {}, {} left; {:.3} s, {} sent, {} received\n{learns}",
         counted(offer.service_keys, "published key"),

@@ -136,7 +136,7 @@ impl Deal {
             return Err(Error::Usage { protocol: NAME, what });
         }
         if magic != MAGIC {
-            return Err(malformed("this is no seed of a dealer"));
+            return Err(malformed("this is not a dealer's seed"));
         }
         let &[version, whose, code, ref rest @ ..] = rest else {
             return Err(malformed("the seed is cut short"));

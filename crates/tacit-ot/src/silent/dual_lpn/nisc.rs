@@ -233,7 +233,7 @@ impl Header {
     /// Whether the first [`BEGIN`] bytes are those of a message of `kind` and of this version.
     fn begins(bytes: &[u8], kind: Kind) -> Result<()> {
         let Some(&[version, found]) = bytes.strip_prefix(&MAGIC) else {
-            return Err(malformed("this is no message of NISC"));
+            return Err(malformed("this is not a NISC message"));
         };
         if version < VERSION {
             return Err(malformed(
@@ -510,8 +510,7 @@ impl ReceiverKey {
             (found, wanted) if found == wanted => Ok(()),
             (Use::Question(_), Use::Question(_)) => Err(Error::Usage {
                 protocol: NAME,
-                what: "this key asked before; another question under it would tell how the choices differ; make a \
-                       new key",
+                what: "this key asked before; another question under it would reveal how the choices differ; make a new key",
             }),
             _ => Err(Error::Usage {
                 protocol: NAME,

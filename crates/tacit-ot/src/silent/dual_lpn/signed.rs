@@ -59,7 +59,9 @@ pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<(&'a [u8], Option<P
     let Some(rest) = bytes.strip_prefix(&MAGIC) else {
         return match whose {
             Whose::Anybody => Ok((bytes, None)),
-            Whose::Peer(_) => Err(malformed("the message is not signed, and its author's key is asked for")),
+            Whose::Peer(_) => {
+                Err(malformed("the message is not signed, and a signature by its author's key is required"))
+            }
         };
     };
     let cut = rest.split_first().and_then(|(version, rest)| {
@@ -74,11 +76,11 @@ pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<(&'a [u8], Option<P
         return Err(malformed("the signature is of another version; update the older side"));
     }
     if !author.verify(CONTEXT, message, signature) {
-        return Err(malformed("the signature does not fit the message; have it sent again"));
+        return Err(malformed("the signature does not match the message; ask for it again"));
     }
     match whose {
         Whose::Peer(keys) if !keys.contains(&author) => {
-            Err(malformed("somebody else than the peer has signed the message; ask the peer for its own"))
+            Err(malformed("the message is signed with another key than the peer's; ask the peer for its own"))
         }
         _ => Ok((message, Some(author))),
     }
@@ -106,7 +108,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         refused(b"message", Whose::Peer(peer), "not signed");
-        refused(&sign(b"message", &eve).unwrap(), Whose::Peer(peer), "somebody else");
+        refused(&sign(b"message", &eve).unwrap(), Whose::Peer(peer), "another key");
         for at in 9..signed.len() {
             let mut changed = signed.clone();
             changed[at] ^= 4;

@@ -6,6 +6,7 @@ use tacit_2pc::Owner;
 use tacit_2pc::circuit::value::{Field, parse};
 use tacit_crypto::BitVec;
 use tacit_crypto::text::counted;
+use tacit_data::values::fraction;
 use tacit_lang::{Program, Type};
 use tacit_net::shown;
 use zeroize::Zeroizing;
@@ -119,13 +120,15 @@ impl<'a> Layout<'a> {
             n => {
                 let wanted: Vec<String> = wanted.into_iter().map(|(what, _)| what).collect();
                 let wanted = if wanted.is_empty() { "none".to_owned() } else { wanted.join(", ") };
-                let n = counted(n, "column");
                 let what = match inputs {
                     // The caller has looked for columns of the parameters' names.
                     Inputs::Literals(..) if given.is_empty() => format!(
-                        "{n} for the inputs {wanted}; not every input has a column of its name, so name one for each"
+                        "not every input has a column of its name (inputs: {wanted}); name one column for each"
                     ),
-                    _ => format!("{n} for the inputs {wanted}; name one for each"),
+                    _ => format!(
+                        "the inputs {wanted} do not match {columns}; name one column for each input",
+                        columns = counted(n, "column")
+                    ),
                 };
                 return Err(Error::Parameter { name: "columns", what });
             }
@@ -143,6 +146,15 @@ impl<'a> Layout<'a> {
         match self.given.get(at) {
             Some(name) => format!("`{}`", shown(name)),
             None => (self.columns[at] + 1).to_string(),
+        }
+    }
+
+    /// What is wrong with cells that are read from the column at `at`, and what to do about a fraction in one.
+    fn wrong(&self, at: usize, what: &str, cells: &[&str]) -> String {
+        let column = self.name(at);
+        match cells.iter().find_map(|cell| fraction(cell)) {
+            Some(remedy) => format!("column {column}: {}; {remedy}", what.split(';').next().unwrap_or(what)),
+            None => format!("column {column}: {what}"),
         }
     }
 
@@ -170,7 +182,7 @@ impl<'a> Layout<'a> {
                     };
                     program
                         .parse_one(role, input, &text)
-                        .map_err(|e| format!("column {}: {e}", self.name(at)))?
+                        .map_err(|e| self.wrong(at, &e.to_string(), &cells[at..at + columns]))?
                 }
             });
             at += columns;
@@ -190,7 +202,7 @@ impl<'a> Layout<'a> {
         let mut bits = BitVec::zeros(field.bits() as usize);
         for column in 0..columns {
             let value = parse(&[one], number(cells[at + column], &one))
-                .map_err(|e| format!("column {}: {e}", self.name(at + column)))?;
+                .map_err(|e| self.wrong(at + column, &e.to_string(), &cells[at + column..=at + column]))?;
             let offset = column * one.bits() as usize;
             value.iter().flat_map(BitVec::iter).enumerate().for_each(|(i, bit)| bits.set(offset + i, bit));
         }

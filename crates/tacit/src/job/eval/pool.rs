@@ -56,7 +56,7 @@ impl Pool {
     pub fn check(&self) -> Result<()> {
         let none = self.one.ands == 0 || self.rows == 0;
         if none || self.length().is_none() {
-            let what = "a pool holds at least one AND gate, and at most 2^28 in all its rows".to_owned();
+            let what = "a pool has from 1 to 2^28 AND gates in all its rows".to_owned();
             return Err(Error::Parameter { name: "gates", what });
         }
         Ok(())
@@ -171,9 +171,7 @@ impl Job<'_> {
                 Owner::Garbler => "garbler",
                 Owner::Evaluator => "evaluator",
             });
-            return Err(Error::Input(format!(
-                "the pool holds the {ours}'s half, and the {wanted}'s is needed"
-            )));
+            return Err(Error::Input(format!("the pool is the {ours}'s half; give the {wanted}'s")));
         }
         if !have.covers(need) {
             return Err(Error::Input(format!(

@@ -64,8 +64,7 @@ pub(in crate::job) fn by_link(
                 Ok(Settled { protocol, copies, link, why: format!("picked by the evaluator for {size}") })
             }
             _ => Err(Error::Peer(
-                "the evaluator chose a protocol that there is not, or was not asked for; both sides must be of \
-                 one release"
+                "the evaluator chose a protocol that is unknown or was not asked for; use the same release on both sides"
                     .into(),
             )),
         };
@@ -88,7 +87,11 @@ pub(in crate::job) fn by_link(
             }
         }
     }
-    let rate = rate.ok_or_else(|| Error::Peer("the garbler does not answer as this release does".into()))?;
+    let rate = rate.ok_or_else(|| {
+        Error::Peer(
+            "the garbler's answer is not valid in this release; use the same release on both sides".into(),
+        )
+    })?;
     let link = Link { megabits: rate * 8e-6, round_trip };
     let best = ways(&link).into_iter().next();
     let picked = best.and_then(|best| Some((find(best.candidate.protocol)?, best.copies)));

@@ -32,7 +32,7 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
         && (named::find(name).is_some() || LongFunction::find(name).is_some())
     {
         return Err(Error::Usage(format!(
-            "garbler-inputs and bits are for circuit files and programs, and {name} is built in"
+            "garbler-inputs and bits are for circuit files and programs, and {name} is built in; leave them out"
         )));
     }
     if let Some(function) = named::find(name) {
@@ -60,7 +60,7 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
     let inputs = counted(function.owners().len(), "input");
     function.with_garbler_inputs(garbler).ok_or_else(|| Error::Parameter {
         name: "garbler-inputs",
-        what: format!("{} has {inputs}; give at most as many", tacit_net::shown(name)),
+        what: format!("{} has {inputs}; give no more than that", tacit_net::shown(name)),
     })
 }
 

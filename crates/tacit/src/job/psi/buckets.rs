@@ -237,7 +237,7 @@ impl<'a> InBuckets<'a> {
     ) -> Result<Self> {
         job.check()?;
         if job.reveal != Reveal::Rows {
-            let what = "rows alone are revealed in buckets".to_owned();
+            let what = "buckets reveal only rows".to_owned();
             return Err(Error::Parameter { name: "reveal", what });
         }
         if job.protocol == Protocol::Paxos {
@@ -470,7 +470,7 @@ impl Way<'_> {
         Error::Peer(match &self.disk.resume {
             None => format!("the run ended for good: {why}"),
             Some(resume) => format!(
-                "the run ended for good: {why}; once that is settled, remove {} on both sides and begin anew",
+                "the run ended for good: {why}; once that is settled, remove {} on both sides and start again",
                 tacit_net::shown(&resume.folder.to_string_lossy())
             ),
         })
@@ -481,7 +481,7 @@ impl Way<'_> {
         if peer > self.most_peer_keys {
             let most = self.most_peer_keys;
             return Err(Error::Peer(format!(
-                "the peer has {peer} where at most {most} may be",
+                "the peer has {peer}, more than the {most} allowed",
                 peer = counted(peer, "key")
             )));
         }

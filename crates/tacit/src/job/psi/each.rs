@@ -7,6 +7,7 @@ use tacit_2pc::batch::fold::{Fold, Part};
 use tacit_2pc::circuit::named::{Function, full_name};
 use tacit_2pc::circuit::value::{Field, Kind};
 use tacit_2pc::circuit::{Addend, Aggregate, Bit, Builder, Integer, Uint};
+use tacit_crypto::text::counted;
 use tacit_crypto::{BitVec, hex};
 use tacit_net::Agreement;
 use tacit_psi::Bounds;
@@ -36,14 +37,15 @@ impl Each {
             let bits: u32 = function.fields(owner).iter().map(Field::bits).sum();
             if bits > MAX_INPUT_BITS {
                 return fault(format!(
-                    "inputs of {bits} bits a side and key, where {MAX_INPUT_BITS} is the most"
+                    "inputs of {bits} per side and key, more than the {MAX_INPUT_BITS} allowed",
+                    bits = counted(bits, "bit")
                 ));
             }
         }
         if total == Aggregate::Sum
             && function.outputs.first().is_some_and(|field| field.bits() > MAX_INPUT_BITS)
         {
-            return fault(format!("a sum is of numbers of {MAX_INPUT_BITS} bits at most"));
+            return fault(format!("a sum adds numbers of at most {MAX_INPUT_BITS} bits"));
         }
         // What is refused of one row is refused of all.
         if let Err(error) = function.over_rows(1, total, signed) {

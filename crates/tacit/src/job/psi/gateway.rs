@@ -134,12 +134,12 @@ impl Gateway {
         let lines: Arc<Lines> = Arc::from(lines);
         options.observer = door(&lines);
         lasting_folder(&state)?;
-        let lock = super::buckets::kept::hold(&state, "another gateway uses this state folder")?;
+        let lock = super::buckets::kept::hold(&state, "another gateway uses this state directory")?;
         let jobs_folder = state.join(JOBS);
         lasting_folder(&jobs_folder)?;
         let listener = listen.as_deref().map(tacit_net::Listener::bind).transpose()?;
         let peer = listener.as_ref().map(tacit_net::Listener::local_addr).transpose()?;
-        let failed = |source| Error::Usage(format!("{cluster}: nobody can listen there: {source}"));
+        let failed = |source| Error::Usage(format!("{cluster}: cannot listen there: {source}"));
         let port = TcpListener::bind(&cluster).map_err(failed)?;
         let cluster = port.local_addr().map_err(failed)?;
         let token = state::token(&state)?;
@@ -184,7 +184,7 @@ impl Gateway {
         if let Some(thread) = self.threads.pop() {
             let _ = thread.join();
         }
-        Err(Error::Other("the gateway does not receive any more".to_owned()))
+        Err(Error::Other("the gateway no longer accepts calls".to_owned()))
     }
 }
 
@@ -242,7 +242,7 @@ impl House {
     fn find(&self, label: &str) -> Result<Arc<Job>> {
         self.jobs().get(label).cloned().ok_or_else(|| {
             let name = tacit_net::shown(label);
-            Error::Input(format!("the gateway knows no job {name}: the driver opens it first"))
+            Error::Input(format!("the gateway has no job {name}; the driver must open it first"))
         })
     }
 }

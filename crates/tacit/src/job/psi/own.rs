@@ -11,6 +11,7 @@ use tacit_data::csv::Place;
 use tacit_data::give::Purpose;
 use tacit_data::records::KeySet;
 use tacit_data::table::Source;
+use tacit_data::values::fraction;
 
 /// What goes in front of the name of a column of the peer's that we have too.
 const PEER_PREFIX: &str = "peer_";
@@ -34,7 +35,7 @@ impl Own {
         job.check_keys(own.count())?;
         if own.count() > most {
             return Err(Error::Input(format!(
-                "{}: {}, more than the {most} that a run can take; split the file",
+                "{}: {}, more than the {most} that a run accepts; split the file",
                 own.name(),
                 counted(own.count(), "distinct key")
             )));
@@ -111,7 +112,7 @@ impl Own {
             self.given(&names, purpose, |element, place, cells| {
                 if let Some(number) = self.number(place, cells)? {
                     if number == statistic.absent() {
-                        return Err(self.not_a_number(place));
+                        return Err(self.not_a_number(place, ""));
                     }
                     let of = &mut numbers[element];
                     *of = statistic.of_rows(*of, number);
@@ -175,8 +176,7 @@ impl Own {
                 return match duplicates {
                     Duplicates::First => Ok(()),
                     _ => Err(fault(
-                        "the key of an earlier row; a function takes one row a key: make keys unique, or take the \
-                         first row of each",
+                        "the key of an earlier row, and a function uses one row per key; make keys unique, or use the first row of each",
                     )),
                 };
             }
@@ -290,15 +290,17 @@ impl Own {
     fn number(&self, place: Place, cells: &[Option<&str>]) -> Result<Option<i64>> {
         match cells.first().copied().flatten().map_or("", str::trim) {
             "" => Ok(None),
-            cell => cell.parse().map(Some).map_err(|_| self.not_a_number(place)),
+            cell => cell.parse().map(Some).map_err(|_| self.not_a_number(place, cell)),
         }
     }
 
     /// A cell that cannot be added up; its content stays unsaid.
-    fn not_a_number(&self, place: Place) -> Error {
+    fn not_a_number(&self, place: Place, cell: &str) -> Error {
+        let remedy = fraction(cell).unwrap_or_else(|| {
+            "write amounts in their smallest unit, and leave a cell empty where there is none".to_owned()
+        });
         Error::Input(format!(
-            "{}: the column to add up holds something other than a whole number of 64 bits; \
-             write amounts in their smallest unit, and leave a cell empty where there is none",
+            "{}: the column to add up has a cell that is not a whole number of 64 bits; {remedy}",
             self.at(place)
         ))
     }

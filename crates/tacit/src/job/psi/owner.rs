@@ -102,8 +102,7 @@ impl Job {
             return refuse(
                 "result-to-owner",
                 format!(
-                    "is needed on both sides: whoever chooses the numbers and gets what is made of them can read {MOST_CARRIED} \
-                     memberships and more from one run; or give the result to the other side"
+                    "is needed on both sides: a side that chooses the numbers and gets the result can read {MOST_CARRIED} memberships and more from one run; or give the result to the other side"
                 ),
             );
         }
@@ -114,7 +113,7 @@ impl Job {
             _ => to_owner,
         };
         if self.bounds.is_none() && needs_bounds {
-            let what = "is needed on both sides where the owner of a column gets what is made of it: LEAST..MOST, \
+            let what = "is needed on both sides if the owner of a column gets the result: LEAST..MOST, \
                         the least and the most that one key adds";
             return refuse("bounds", what.to_owned());
         }
@@ -127,7 +126,7 @@ impl Job {
         let bits: usize = outputs.iter().map(|output| output.bits().len()).sum();
         if self.result_to_owner && bits as u64 > MOST_CARRIED {
             let what = format!(
-                "opens {bits}, and where a side's own numbers go in {MOST_CARRIED} are the most",
+                "reveals {bits}, more than the {MOST_CARRIED} allowed if a side's own numbers are used",
                 bits = counted(bits, "bit")
             );
             return Err(Error::Parameter { name: "result-to-owner", what });

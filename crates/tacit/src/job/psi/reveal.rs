@@ -153,16 +153,12 @@ impl Reveal {
             return refuse(
                 "security",
                 format!(
-                    "{kind} is for peers that keep to the protocol: say semi-honest on both sides; count, sum \
-                     and mean go against a malicious peer too"
+                    "{kind} is secure only against a peer that follows the protocol; set semi-honest security on both sides, or use count, sum or mean"
                 ),
             );
         }
         if min_matches > 0 && !self.is_aggregate() {
-            let what = format!(
-                "cannot hold for {kind}: whoever gets them sees the matches first; it goes with numbers \
-                 over all common keys"
-            );
+            let what = format!("does not apply to {kind}, which shows the matches first; leave it out");
             return refuse("min-matches", what);
         }
         match self {
@@ -181,23 +177,23 @@ impl Reveal {
                 }
                 (Learns::Both, true, _) => refuse(
                     "reveal",
-                    "where both get columns, each names those that it asks for: payload:COL,COL".into(),
+                    "both sides get columns, so each lists those that it asks for: payload:COL,COL".into(),
                 ),
                 (Learns::Both, ..) => {
-                    refuse("give", "where both get columns, each names those that the other may have".into())
+                    refuse("give", "both sides get columns, so each lists those that the peer may have".into())
                 }
                 (Learns::Me, true, _) => refuse(
                     "reveal",
-                    "name the columns that the other side shall give: payload:COL,COL".into(),
+                    "list the columns that you ask the peer for: payload:COL,COL".into(),
                 ),
                 (Learns::Me, ..) => {
-                    refuse("give", "who gets the result asks for columns and gives none; leave it out".into())
+                    refuse("give", "the side that gets the result asks for columns and gives none; leave it out".into())
                 }
                 (Learns::Peer, _, true) => {
-                    refuse("give", "name the columns that the other side may have".into())
+                    refuse("give", "list the columns that the peer may have".into())
                 }
                 (Learns::Peer, ..) => {
-                    refuse("reveal", "who gives says payload alone, and which columns with give".into())
+                    refuse("reveal", "the side that gives columns writes `payload` without columns here, and lists them in `give`".into())
                 }
             },
             _ => Ok(()),

@@ -228,7 +228,7 @@ impl Asked {
         if bool::from(blake3::keyed_hash(&self.mac_key, signed).as_bytes().ct_eq(mac)) {
             return Ok(());
         }
-        Err(malformed("the reply is not as its sender wrote it, or another sender's; have it sent again"))
+        Err(malformed("the reply was changed after it was written, or is another sender's; ask for it again"))
     }
 
     /// R.Dec for messages of any length, which must be `width` long: those chosen, one after the other, and what

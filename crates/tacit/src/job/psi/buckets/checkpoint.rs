@@ -104,7 +104,7 @@ impl Resume<'_> {
     }
 }
 
-const IN_USE: &str = "another process goes on with the run that is kept there";
+const IN_USE: &str = "another process is continuing the run stored there";
 
 /// The names of our files in `folder`, the note on the result first and the lock last; none if there is no
 /// such folder.
@@ -145,11 +145,11 @@ impl End {
 
     pub(in crate::job::psi) fn words(self) -> &'static str {
         match self {
-            End::Cheated => "a check failed: the peer, or somebody on the way, does not keep to the protocol",
-            End::Attempts => {
-                "the connection was lost in one bucket, or while buckets were settled, as often as either may be begun"
+            End::Cheated => {
+                "a check failed: the peer, or someone between the two sides, does not follow the protocol"
             }
-            End::There => "the other side has ended it; its own output says why",
+            End::Attempts => "the connection was lost too often in one bucket, or while buckets were settled",
+            End::There => "the other side ended it; see its output",
         }
     }
 }
@@ -229,9 +229,9 @@ impl<'a> Checkpoint<'a> {
         };
         let &[job, peer, input, name, key] = fields else { return Err(damaged(kept.folder)) };
         for (ours, theirs, what) in [
-            (kept.of[0], job, "the run that is kept there is of another job, or has other options"),
-            (kept.of[1], peer, "the run that is kept there is with another peer"),
-            (kept.of[2], input, "the input has other keys than when the run that is kept there began"),
+            (kept.of[0], job, "the run stored there is another job, or has other options"),
+            (kept.of[1], peer, "the run stored there is with another peer"),
+            (kept.of[2], input, "the input has other keys than when the run stored there started"),
         ] {
             if ours != theirs {
                 return Err(refused(kept.folder, what));

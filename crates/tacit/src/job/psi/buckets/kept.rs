@@ -104,11 +104,11 @@ impl Sealed<'_> {
 
 pub(in crate::job::psi) fn refused(folder: &Path, what: &str) -> Error {
     let name = tacit_net::shown(&folder.to_string_lossy());
-    Error::Input(format!("{name}: {what}; name another folder, or remove it to begin anew"))
+    Error::Input(format!("{name}: {what}; name another directory, or remove it to start again"))
 }
 
 pub(in crate::job::psi) fn damaged(folder: &Path) -> Error {
-    refused(folder, "what is kept there was changed since it was written")
+    refused(folder, "its files were changed after they were written")
 }
 
 fn told(path: &Path, fault: FileError) -> Error {

@@ -60,8 +60,7 @@ impl Verdict {
 /// The error where one side has lost what the other goes on from.
 pub(in crate::job::psi) fn missing(side: &str) -> Error {
     Error::Peer(format!(
-        "{side} has kept nothing of this run: what the two sides go on from does not belong together; \
-         remove it on both sides and begin anew"
+        "{side} has no stored state of this run, so the two sides cannot continue; remove the state on both sides and start again"
     ))
 }
 
@@ -88,7 +87,7 @@ pub(in crate::job::psi) fn meet(channel: &mut Channel, own: Standing) -> Result<
         [0] => Ok(Standing::Fresh),
         [1] => Ok(Standing::Under(name)),
         [2] => Ok(Standing::Ended(name)),
-        _ => Err(Error::Peer("the peer says in no known way how far it is".into())),
+        _ => Err(Error::Peer("the peer's message about its progress is not valid".into())),
     }
 }
 
@@ -106,7 +105,7 @@ pub(in crate::job::psi) fn agree(channel: &mut Channel, wanted: u64) -> Result<u
     let theirs = channel.recv_u64()?;
     if !theirs.is_power_of_two() || theirs > MAX_BUCKETS {
         return Err(Error::Peer(format!(
-            "the peer asks for {theirs}, which is no number of them",
+            "the peer asks for {theirs}, which is not a valid number of buckets",
             theirs = counted(theirs, "bucket")
         )));
     }
@@ -122,8 +121,7 @@ pub(in crate::job::psi) fn bounded(peer: u64, buckets: u64, most: u64, wanted: u
         return Ok(());
     }
     Err(Error::Peer(format!(
-        "the peer has {} and asks for {}, in which it could test {} where at most {most} may be; raise the limit, or have \
-         it ask for fewer",
+        "the peer has {} and asks for {}, with which it could test {}, more than the {most} allowed; raise the limit, or have the peer use fewer",
         counted(peer, "key"),
         counted(buckets, "bucket"),
         counted(tested, "key"),
@@ -208,7 +206,7 @@ pub(in crate::job::psi) fn together(channel: &mut Channel, at: &[u8; 4]) -> Resu
     channel.recv(&mut theirs)?;
     if theirs != *at {
         return Err(Error::Peer(
-            "the peer is not where the run is; it does not keep to the order of it".into(),
+            "the peer's message is out of order, so it does not follow the protocol".into(),
         ));
     }
     Ok(())

@@ -120,7 +120,7 @@ impl Folder {
         sweep(parent);
         let mut key = Zeroizing::new([0; 32]);
         prg.fill_bytes(key.as_mut_slice());
-        let refused = |source| Error::file(parent, "no folder can be made in it", source);
+        let refused = |source| Error::file(parent, "no directory can be created in it", source);
         for _ in 0..CLAIMS {
             let path = parent.join(format!("{PREFIX}{:016x}", prg.u64()));
             let claimed = claim(&path).inspect_err(|_| {
@@ -232,12 +232,12 @@ pub(super) struct Written {
 fn told(path: &Path, fault: FileError) -> Error {
     match fault {
         FileError::Io { what: "written", source } => {
-            let what = "cannot be written; free some space there or name another folder";
+            let what = "cannot be written; free some space there or name another directory";
             Error::file(path, what, source)
         }
         FileError::Io { source, .. } => Error::file(path, "cannot be read back", source),
         FileError::Damaged { .. } => Error::Input(format!(
-            "{}: changed by somebody else during the run; run it again",
+            "{}: changed by another program during the run; run it again",
             tacit_net::shown(&path.to_string_lossy())
         )),
         other => Error::Input(format!("{}: {other}", tacit_net::shown(&path.to_string_lossy()))),

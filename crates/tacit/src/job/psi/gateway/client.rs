@@ -81,9 +81,7 @@ impl Job {
     /// An error where the job cannot run by gateways.
     pub fn check_by_gateways(&self) -> Result<()> {
         if !matches!(self.reveal, Reveal::Rows | Reveal::Payload(_)) {
-            let what = "a number over all common keys is not revealed by gateways: each bucket's would be opened, and \
-                        that of few keys tells of single ones; what adds them up unopened would have to stay in one \
-                        session for the whole job. Reveal rows, or run psi on one machine";
+            let what = "gateways do not compute a number over all common keys, because the number of each bucket would be revealed; reveal rows, or run psi on one machine";
             return Err(Error::Parameter { name: "reveal", what: what.to_owned() });
         }
         if self.protocol == Protocol::Paxos {
@@ -483,5 +481,7 @@ fn is_absence(error: &Error) -> bool {
 }
 
 fn odd() -> Error {
-    Error::Input("the gateway answers with something else than it was asked for".to_owned())
+    Error::Input(
+        "the gateway's answer does not match the question; use the same release on both sides".to_owned(),
+    )
 }

@@ -171,7 +171,7 @@ pub(super) fn decode(
     columns: Option<usize>,
     result: &[u8],
 ) -> Result<Ran> {
-    let damaged = || Error::Input("the gateway holds a result that is none of this bucket's".to_owned());
+    let damaged = || Error::Input("the gateway has a result that does not belong to this bucket".to_owned());
     let (bits, rest) = result.split_at_checked(places.div_ceil(8) as usize).ok_or_else(damaged)?;
     let is_set = |at: usize| bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
     let matches = digests.iter().enumerate().filter(|(at, _)| is_set(*at)).map(|(_, digest)| *digest);

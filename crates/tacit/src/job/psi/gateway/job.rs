@@ -335,8 +335,7 @@ impl Job {
         match inner.state.buckets[at].digest {
             Some(committed) if committed != *digest => {
                 return Err(Error::Input(format!(
-                    "bucket {number} has other keys or rows than when it was first run: the table is not the \
-                     same each time that it is read; write it out first, and begin a new job"
+                    "bucket {number} has other keys or rows than when it was first run: the table is not the same each time that it is read; write it out first, and start a new job"
                 )));
             }
             Some(_) => {}
@@ -402,7 +401,7 @@ impl Job {
         if late {
             let why = inner.trouble.as_ref().map_or(String::new(), |why| format!("; last: {why}"));
             return Err(Error::Peer(format!(
-                "bucket {number}: nothing has moved for {} s: the other side's tasks do not come{why}",
+                "bucket {number}: no progress for {} s: the other side's tasks do not arrive{why}",
                 patience.as_secs()
             )));
         }
@@ -540,8 +539,7 @@ impl Job {
             let patience = Duration::from_secs(inner.state.terms.patience);
             if self.still_for() >= patience + GRACE {
                 return Err(Error::Peer(format!(
-                    "bucket {number}: nothing has moved for {} s: the other side does not say that it has its \
-                     result",
+                    "bucket {number}: no progress for {} s: the other side has not confirmed its result",
                     patience.as_secs()
                 )));
             }

@@ -258,7 +258,7 @@ impl State {
         } else {
             "the job of this name has another number of keys"
         };
-        Err(Error::Input(format!("{what}; take another name, or remove the job at both gateways")))
+        Err(Error::Input(format!("{what}; use another name, or remove the job at both gateways")))
     }
 }
 
@@ -293,7 +293,7 @@ pub(super) fn context(name: &str, run: &[u8; 32]) -> [u8; 32] {
 }
 
 fn hold(folder: &Path) -> Result<File> {
-    kept::hold(folder, "another gateway goes on with the job that is kept there")
+    kept::hold(folder, "another gateway is continuing the job stored there")
 }
 
 /// Every folder of a job in `jobs`.
@@ -328,7 +328,7 @@ impl super::Token {
         let text = tacit_net::keys::read_secret(path, "token", "a gateway writes it to its state directory")?;
         let hash = blake3::Hash::from_hex(text.trim()).map_err(|_| {
             Error::Input(format!(
-                "{}: holds no gateway's token; remove the file, and a gateway makes a new one",
+                "{}: not a gateway's token; remove the file, and the gateway creates a new one",
                 tacit_net::shown(&path.to_string_lossy())
             ))
         })?;
@@ -340,12 +340,12 @@ impl super::Token {
 pub(super) fn accepts(peer: u64, terms: &Terms) -> Result<()> {
     if peer > terms.most_peer {
         let (peer, most) = (counted(peer, "key"), terms.most_peer);
-        return Err(Error::Peer(format!("the peer has {peer} where at most {most} may be")));
+        return Err(Error::Peer(format!("the peer has {peer}, more than the {most} allowed")));
     }
     Ok(())
 }
 
 /// What a caller hears of a job that has ended for good.
 pub(super) fn over(end: End) -> Error {
-    Error::Peer(format!("the job ended for good: {}; take another name for a new one", end.words()))
+    Error::Peer(format!("the job ended for good: {}; use another name for a new one", end.words()))
 }

@@ -397,7 +397,7 @@ pub(super) fn ask(
     channel.recv(&mut magic)?;
     channel.recv(&mut theirs)?;
     if magic != MAGIC {
-        return Err(Error::Input("what answers there is no gateway of this release".to_owned()));
+        return Err(Error::Input("what answers there is not a gateway of this release".to_owned()));
     }
     channel.set_limits(Limits { read: patience, idle: patience, ..channel.limits() });
     let mut body = Writer::default();
@@ -508,8 +508,7 @@ pub(super) fn hear(channel: &mut Channel, all: &Token) -> Result<(Request, Asked
 pub(super) fn take(channel: &mut Channel, length: u64, hash: &[u8; 32]) -> Result<Zeroizing<Vec<u8>>> {
     if length > MOST_OF_RESULT as u64 {
         return Err(Error::Input(format!(
-            "a bucket's result takes {length}, where {MOST_OF_RESULT} are the most: take more buckets, or ask for \
-             fewer columns",
+            "a bucket's result has {length}, more than the {MOST_OF_RESULT} allowed; use more buckets, or ask for fewer columns",
             length = counted(length, "byte")
         )));
     }
@@ -568,7 +567,7 @@ pub(super) fn exchange(channel: &mut Channel, events: &[Event]) -> Result<Vec<Ev
     let events: Option<Vec<Event>> = events.iter().map(decode).collect();
     match events.filter(|_| rest.is_empty()) {
         Some(events) => Ok(events),
-        None => Err(Error::Peer("the other gateway says something that is no word of a gateway".to_owned())),
+        None => Err(Error::Peer("the other gateway's message is not valid".to_owned())),
     }
 }
 
