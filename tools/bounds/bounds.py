@@ -186,20 +186,27 @@ def probe_width(rows, least):
     return width
 
 
+def unfit_pairs(columns, k):
+    """Pairs of vectors that Δ is behind, of which two that differ must hash alike where rows do not fit (SoftSpoken, 3.3).
+
+    A bit has 2^(k-1) sums and as many columns with Δ's value, Δ's own among them.
+    """
+    each = 2 ** (k - 1)
+    return columns * (columns - 1) // 2 * each**2 + columns * (each * (each - 1) // 2 + each - 1)
+
+
 def of_extension(constants):
     """The checks of OT extension and of trees (docs/security-notes.md)."""
     kappa = constants["kappa"]
     columns, depth = constants["kos"]["columns"], constants["softspoken"]["depth"]
-    vectors = {k: ceil(log2((columns - 1) * 2 ** (2 * k) / 2)) for k in constants["softspoken"]["groups"]}
+    groups = {k: log2(unfit_pairs(columns - 1, k)) for k in constants["softspoken"]["groups"]}
     half = kappa // 2
     return {
         "field": chance(-kappa),
         "field.less": chance(1 - kappa),
         "kos.pairs": chance(log2((columns - 1) * (columns - 2) / 2) - kappa),
-        "softspoken.vectors": chance(vectors[depth]),
-        "softspoken.pairs": chance(2 * vectors[depth] - 1),
-        "softspoken": chance(2 * vectors[depth] - 1 - kappa),
-        **{f"softspoken.{k}": chance(2 * n - 1 - kappa) for k, n in vectors.items()},
+        "softspoken": chance(groups[depth] - kappa),
+        **{f"softspoken.{k}": chance(pairs - kappa) for k, pairs in groups.items()},
         "bit_triples": chance(1 + log2(constants["bit_triples"]["group"]) - kappa),
         "oos.low": chance(half - 1 - kappa),
         "oos.high": chance(-half),
@@ -333,9 +340,9 @@ def of_oblivious_transfer(constants):
     """Base OT, KOS, SoftSpoken, Ferret, silent OT, NISC, VOLE, and pools."""
     kappa, found = constants["kappa"], of_extension(constants)
     kos, trees = found["kos.pairs"].value, found["trees.leaves"].value
-    bits = (constants["kos"]["columns"] - 1) * (constants["kos"]["columns"] - 2) // 2
-    weighed = {k: log2(4 ** (k - 1) * bits) - kappa for k in constants["softspoken"]["groups"]}
-    depth = constants["softspoken"]["depth"]
+    # Of 2^40 OTs, which go in pieces of 2^20.
+    batches = 20 + log2(ceil(2**20 / KOS_BATCH))
+    streams = 2 * (40 - 7) - kappa - 1
 
     def short(depth):
         return (1 + log2(depth + 5) - kappa - 1) / 2
@@ -355,16 +362,16 @@ def of_oblivious_transfer(constants):
         "hash.384.cube": 3 * 80 - 384,
         "pairs": -kappa - 1,
         "digest.pairs": -257,
-        "kos.run": log2(ceil(2**40 / KOS_BATCH)) + kos,
+        "kos.run": batches + kos,
+        "kos.tests": log2(constants["kos"]["columns"]) + 1 - kappa,
+        "kos.tests.all": log2(2 * constants["kos"]["columns"]) + 1 - kappa,
         "kos.left": log2(KOS_BATCH / kappa) - kappa,
-        "kos.streams": log2(constants["kos"]["columns"] - 1) + 2 * (40 - 7) - kappa - 1,
+        "kos.streams": log2(constants["kos"]["columns"] - 1) + streams,
+        **{f"softspoken.streams.{k}": log2(ceil((constants["kos"]["columns"] - 1) / k)) + streams for k in constants["softspoken"]["groups"]},
         "kos.steps": -40 - kos,
         "softspoken.steps": -40 - found["softspoken"].value,
         "softspoken.steps.2": -40 - found["softspoken.2"].value,
-        "softspoken.run.8": log2(ceil(2**40 / KOS_BATCH)) + found["softspoken.8"].value,
-        "softspoken.weighed": weighed[depth],
-        "softspoken.weighed.steps": -40 - weighed[depth],
-        **{f"softspoken.weighed.{k}": value for k, value in weighed.items()},
+        "softspoken.run.8": batches + found["softspoken.8"].value,
         "trees.run": trees,
         "trees.pool": 20 + trees,
         "trees.48": log2(STORE_RUNS) + trees,
