@@ -10,6 +10,7 @@ import honest
 import kos
 import psi
 import ristretto
+import softspoken
 import vole
 import wire
 import yao
@@ -409,13 +410,14 @@ def test_a_contribution_chosen_late_is_refused():
 
 def test_a_softspoken_receiver_with_other_choices_in_each_group_is_caught():
     def cheat(run, channel):
-        extend = vole.softspoken.Receiver.extend
+        columns = softspoken.Receiver.columns
 
-        def spoil(u):
-            u[:, 0, 0] ^= B.ONE
-            return u
+        def spoilt(self, r):
+            t, sent = columns(self, r)
+            sent[:, 0, 0] ^= B.ONE
+            return t, sent
 
-        patch(vole.softspoken.Receiver, "extend", lambda self, channel, n: extend(self, channel, n, spoil))
+        patch(softspoken.Receiver, "columns", spoilt)
 
     with restored():
         intersection(psi.ME, cheat)("columns do not agree")

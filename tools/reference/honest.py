@@ -79,7 +79,7 @@ def test_correlated_ot_by_iknp():
         peer, job, terms = command.ot(role, "cot", 9000, listens=listens, protocol="iknp", security="semi-honest")
         with peer:
             wire.greet(peer.channel, job, terms)
-            cot = yao.Iknp(kos.Sender(peer.channel) if role == "sender" else kos.Receiver(peer.channel))
+            cot = kos.Iknp(kos.Sender(peer.channel) if role == "sender" else kos.Receiver(peer.channel))
             mine = cot.extend(peer.channel, 9000)
             wire.finish(peer.channel)
             ended_well(peer)

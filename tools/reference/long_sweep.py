@@ -36,7 +36,7 @@ def transfers(role, kind, protocol, security, listens):
     def body(channel):
         sends = role == "sender"
         party = kos.Sender(channel) if sends else kos.Receiver(channel)
-        cot = party if protocol == "kos" else yao.Iknp(party)
+        cot = party if protocol == "kos" else kos.Iknp(party)
         result = cot.extend(channel, COUNT) if kind == "cot" else kos.Random(cot, sends).extend(channel, COUNT)
         return party, result
 
