@@ -219,7 +219,9 @@ def test_only_the_channel_that_is_due_joins_a_session():
 
 
 def test_a_pick_of_less_security_or_of_what_is_unknown_is_refused():
-    for protocol, variant in ((b"iknp", b""), (b"kos", b"x"), (b"oos", b""), (b"", b"")):
+    unknown = [(b"iknp", b""), (b"kos", b"x"), (b"oos", b""), (b"", b"")]
+    unknown += [(b"softspoken", variant) for variant in (b"", b"groups-4", b"code groups-3")]
+    for protocol, variant in unknown:
 
         def body(channel, *_):
             wire.greet(channel, *command.plan("cot", 20_000))
@@ -261,14 +263,14 @@ def test_points_that_are_none_are_refused_in_either_message():
         refused(lambda: command.ot("sender", "cot", 100), greeted(as_receiver), "canonical", "identity")
 
 
-def flip(channel, target, every=None):
-    """Flips a bit of message `target`, counted from here on, or of each piece of `every` bytes in it."""
+def flip(channel, target, every=None, places=None):
+    """Flips a bit of message `target`, counted from here on, or of each piece of `every` bytes, or of these bytes."""
 
     def tamper(at, data):
         if at != target:
             return data
         data = bytearray(data)
-        for place in range(0, len(data), every or len(data)):
+        for place in places or range(0, len(data), every or len(data)):
             data[place] ^= 16
         return bytes(data)
 
@@ -305,6 +307,105 @@ def test_a_wrong_hash_of_what_passed_gives_no_result():
             wire.finish(channel)
 
         refused(lambda: command.ot("receiver", "cot", 100), greeted(body), "changed in transit")
+
+
+def softspoken_sender(count=200, size=2):
+    """The command as SoftSpoken's sender."""
+    return command.ot("receiver", "cot", count, **honest.way(size))
+
+
+def test_another_size_of_groups_is_refused():
+    def body(channel, job, terms):
+        wire.greet(channel, job, {**terms, "code": "groups-8"})
+
+    refused(lambda: softspoken_sender(size=4), body, "groups-8")
+
+
+class Guessing(softspoken.Receiver):
+    """Other choices in one group, which fits where the guess of the group's bits of Δ is right."""
+
+    group, guess = 5, (1, 0)
+
+    def columns(self, r):
+        t, sent = super().columns(r)
+        sent[self.group, 0, 0] ^= B.ONE
+        for i, bit in zip(self.groups[self.group], self.guess, strict=True):
+            t[i, 0, 0] ^= np.uint64(bit)
+        return t, sent
+
+    def right(self, delta):
+        return tuple(delta >> i & 1 for i in self.groups[self.group]) == self.guess
+
+
+class Bending(softspoken.Receiver):
+    """One wrong correction, which only a sender with the other bit of Δ does not use."""
+
+    # The second column of the fourth group, bit 1.
+    column, correction = 8, 7
+
+    def __init__(self, channel, size):
+        flip(channel, 1, places=[16 * self.correction])
+        super().__init__(channel, size)
+
+    def right(self, delta):
+        return not delta >> self.column & 1
+
+
+def passes(cheater):
+    """Whether the command takes a cheater's columns. It must not, where the cheater's guess of Δ is wrong."""
+    peer, job, terms = softspoken_sender()
+    with peer:
+        wire.greet(peer.channel, job, terms)
+        try:
+            cot = cheater(peer.channel, 2)
+            w = cot.extend(peer.channel, 200)
+            wire.finish(peer.channel)
+        except (Refused, Ended):
+            pass
+        code, result, said = peer.end()
+        if code == 0:
+            with np.load(peer.path("share.npz")) as share:
+                assert cot.right(B.to_int(share["delta"]))
+                honest.check_correlated(share["delta"], share["v"], w)
+            return True
+        assert code == 4 and result is None and "columns do not agree" in said, (code, result, said)
+        assert not peer.path("share.npz").exists()
+        return False
+
+
+def test_a_softspoken_receiver_passes_only_with_a_right_guess():
+    # A guess of two bits, and of one. All tries fail with 2^-40, at least.
+    for cheater, tries in ((Guessing, 97), (Bending, 40)):
+        assert any(passes(cheater) for _ in range(tries)), cheater
+
+
+def test_a_softspoken_receiver_with_wrong_corrections_for_both_bits_is_caught():
+    for size in (2, 8):
+
+        def body(channel):
+            # Both of the last level of the last group but one: a sender of either bit uses one of them.
+            end = 16 * sum(2 * len(columns) - 2 for columns in softspoken.groups(size)[:-1])
+            flip(channel, 1, places=[end - 32, end - 16])
+            softspoken.Receiver(channel, size).extend(channel, 200)
+            channel.recv(1)
+
+        refused(lambda: softspoken_sender(size=size), greeted(body), "columns do not agree")
+
+
+def test_a_softspoken_receiver_that_answers_for_another_batch_is_caught():
+    class Swapping(softspoken.Receiver):
+        def answer(self, channel, t, data):
+            self.owed.append(self.challenged(channel, t, data))
+            if len(self.owed) == 2:
+                channel.send(B.to_bytes(np.concatenate(self.owed[::-1])))
+
+        owed = []
+
+    def body(channel):
+        Swapping(channel, 2).extend(channel, 65_500)
+        channel.recv(1)
+
+    refused(lambda: softspoken_sender(65_500), greeted(body), "columns do not agree")
 
 
 # Intersections.

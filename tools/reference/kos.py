@@ -140,8 +140,12 @@ class Receiver(Streams):
         return np.concatenate(out) if out else B.zeros(0)
 
     def answer(self, channel, t, data):
+        channel.send(B.to_bytes(self.challenged(channel, t, data)))
+
+    def challenged(self, channel, t, data):
+        """Receives a challenge, and returns the sums that answer it."""
         challenge = B.of_bytes(channel.recv(16))[0]
-        channel.send(B.to_bytes(column_sums(t, weights(challenge, data))))
+        return column_sums(t, weights(challenge, data))
 
 
 class Iknp:
