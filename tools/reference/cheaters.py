@@ -219,30 +219,31 @@ def test_only_the_channel_that_is_due_joins_a_session():
 
 
 def test_a_pick_of_less_security_or_of_what_is_unknown_is_refused():
-    unknown = [(b"iknp", b""), (b"kos", b"x"), (b"oos", b""), (b"", b"")]
-    unknown += [(b"softspoken", variant) for variant in (b"", b"groups-4", b"code groups-3")]
-    for protocol, variant in unknown:
+    wrong = [("auto", *pair) for pair in ((b"iknp", b""), (b"kos", b"x"), (b"oos", b""), (b"", b""))]
+    wrong += [("auto", b"softspoken", variant) for variant in (b"", b"groups-4", b"code groups-3")]
+    for asked, protocol, variant in [*wrong, ("softspoken", b"kos", b"")]:
 
         def body(channel, *_):
-            wire.greet(channel, *command.plan("cot", 20_000))
+            wire.greet(channel, *command.plan("cot", honest.MANY, asked))
             wire.pick(channel, protocol, variant)
             channel.recv(33)
 
-        refused(lambda: command.ot("sender", "cot", 20_000, protocol="auto"), body, "picked a protocol that is unknown")
+        start = lambda: command.ot("sender", "cot", honest.MANY, protocol=asked)  # noqa: E731
+        refused(start, body, "picked a protocol that is unknown")
 
 
 def test_a_measurement_without_end_is_refused():
     for questions in ([1] * 9, [(1 << 23) + 1], [1 << 23] * 9, [1 << 63]):
 
         def body(channel, *_):
-            wire.greet(channel, *command.plan("cot", 20_000))
+            wire.greet(channel, *command.plan("cot", honest.MANY))
             # Nobody compares what passed, and hashing it takes longer than all else.
             channel.recordings = []
             for question in questions:
                 channel.send(wire.u64(question))
                 channel.recv(8 if question == 1 else -(-question // 65536) * 65536)
 
-        refused(lambda: command.ot("sender", "cot", 20_000, protocol="auto"), body, "asks for too much")
+        refused(lambda: command.ot("sender", "cot", honest.MANY, protocol="auto"), body, "asks for too much")
 
 
 def test_points_that_are_none_are_refused_in_either_message():

@@ -145,10 +145,10 @@ def yao_rows(role, circuit, name, values, to, *, listens=True):
     return peer, ("eval", role, theirs), evaluation(circuit, name, to, len(values))
 
 
-def plan(kind, count):
-    """The job in which both sides of transfers pick a protocol by the link."""
-    terms = {"channels": "1", "code": "any", "count": str(count), "kind": kind, "link": "loopback", "protocol": "auto"}
-    return ("plan", "party", "party"), {**terms, "security": "malicious", "set": "any"}
+def plan(kind, count, protocol="auto"):
+    """The job in which both sides of transfers pick a protocol, or a variant of one, by the link."""
+    terms = {"channels": "1", "code": "any", "count": str(count), "kind": kind, "link": "loopback", "set": "any"}
+    return ("plan", "party", "party"), {**terms, "protocol": protocol, "security": "malicious"}
 
 
 def evaluation(circuit, name, to, rows):

@@ -146,8 +146,12 @@ def test_transfers_over_two_connections():
         over_two_connections(role)
 
 
+# Transfers for which both sides ask the link, where nobody named a protocol.
+MANY = 200_000
+
+
 def test_the_side_that_listens_picks_where_nobody_named_a_protocol():
-    count = 20_000
+    count = MANY
     for protocol, size in (("kos", None), ("softspoken", 4)):
         variant = f"code groups-{size}" if size else ""
         peer, job, terms = command.ot("sender", "cot", count, protocol="auto")
@@ -167,9 +171,9 @@ def test_the_side_that_listens_picks_where_nobody_named_a_protocol():
 
 
 def test_the_command_measures_the_link_and_picks_where_it_listens():
-    peer, _, _ = command.ot("sender", "cot", 20_000, protocol="auto", listens=False)
+    peer, _, _ = command.ot("sender", "cot", MANY, protocol="auto", listens=False)
     with peer:
-        wire.greet(peer.channel, *command.plan("cot", 20_000))
+        wire.greet(peer.channel, *command.plan("cot", MANY))
         protocol, _ = wire.picked(peer.channel)
         wire.finish(peer.channel)
         assert protocol in (b"kos", b"softspoken", b"silent", b"ferret", b"ferret-uni")
