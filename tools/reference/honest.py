@@ -147,7 +147,7 @@ def test_transfers_over_two_connections():
 
 
 # Transfers for which both sides ask the link, where nobody named a protocol.
-MANY = 200_000
+MANY = 100_000
 
 
 def test_the_side_that_listens_picks_where_nobody_named_a_protocol():
