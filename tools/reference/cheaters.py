@@ -375,7 +375,7 @@ def passes(cheater):
 
 
 def test_a_softspoken_receiver_passes_only_with_a_right_guess():
-    # A guess of two bits, and of one. All tries fail with 2^-40, at least.
+    # A guess of two bits, and of one: all tries fail with probability 2^-40.
     for cheater, tries in ((Guessing, 97), (Bending, 40)):
         assert any(passes(cheater) for _ in range(tries)), cheater
 
@@ -394,16 +394,16 @@ def test_a_softspoken_receiver_with_wrong_corrections_for_both_bits_is_caught():
 
 
 def test_a_softspoken_receiver_that_answers_for_another_batch_is_caught():
-    class Swapping(softspoken.Receiver):
-        def answer(self, channel, t, data):
-            self.owed.append(self.challenged(channel, t, data))
-            if len(self.owed) == 2:
-                channel.send(B.to_bytes(np.concatenate(self.owed[::-1])))
-
-        owed = []
-
     def body(channel):
-        Swapping(channel, 2).extend(channel, 65_500)
+        cot, owed = softspoken.Receiver(channel, 2), []
+
+        def swapped(channel, t, data):
+            owed.append(cot.challenged(channel, t, data))
+            if len(owed) == 2:
+                channel.send(B.to_bytes(np.concatenate(owed[::-1])))
+
+        cot.answer = swapped
+        cot.extend(channel, 65_500)
         channel.recv(1)
 
     refused(lambda: softspoken_sender(65_500), greeted(body), "columns do not agree")

@@ -68,7 +68,8 @@ class Sender(Streams):
 
     def columns(self, u):
         """q of a tile: (128, blocks, 2)."""
-        return np.concatenate([B.zeros(1, u.shape[1]), self.stretch(u.shape[1]) ^ B.masked(np.array(self.bits[1:])[:, None], u)])
+        mine = self.stretch(u.shape[1])
+        return np.concatenate([B.zeros(1, u.shape[1]), mine ^ B.masked(np.array(self.bits[1:])[:, None], u)])
 
     def tile(self, channel, length):
         """q of a tile, and what the receiver sent for it."""
