@@ -10,6 +10,7 @@ import honest
 import kos
 import psi
 import ristretto
+import softspoken
 import vole
 import wire
 import yao
@@ -218,28 +219,31 @@ def test_only_the_channel_that_is_due_joins_a_session():
 
 
 def test_a_pick_of_less_security_or_of_what_is_unknown_is_refused():
-    for protocol, variant in ((b"iknp", b""), (b"kos", b"x"), (b"oos", b""), (b"", b"")):
+    wrong = [("auto", *pair) for pair in ((b"iknp", b""), (b"kos", b"x"), (b"oos", b""), (b"", b""))]
+    wrong += [("auto", b"softspoken", variant) for variant in (b"", b"groups-4", b"code groups-3")]
+    for asked, protocol, variant in [*wrong, ("softspoken", b"kos", b"")]:
 
         def body(channel, *_):
-            wire.greet(channel, *command.plan("cot", 20_000))
+            wire.greet(channel, *command.plan("cot", honest.MANY, asked))
             wire.pick(channel, protocol, variant)
             channel.recv(33)
 
-        refused(lambda: command.ot("sender", "cot", 20_000, protocol="auto"), body, "picked a protocol that is unknown")
+        start = lambda: command.ot("sender", "cot", honest.MANY, protocol=asked)  # noqa: E731
+        refused(start, body, "picked a protocol that is unknown")
 
 
 def test_a_measurement_without_end_is_refused():
     for questions in ([1] * 9, [(1 << 23) + 1], [1 << 23] * 9, [1 << 63]):
 
         def body(channel, *_):
-            wire.greet(channel, *command.plan("cot", 20_000))
+            wire.greet(channel, *command.plan("cot", honest.MANY))
             # Nobody compares what passed, and hashing it takes longer than all else.
             channel.recordings = []
             for question in questions:
                 channel.send(wire.u64(question))
                 channel.recv(8 if question == 1 else -(-question // 65536) * 65536)
 
-        refused(lambda: command.ot("sender", "cot", 20_000, protocol="auto"), body, "asks for too much")
+        refused(lambda: command.ot("sender", "cot", honest.MANY, protocol="auto"), body, "asks for too much")
 
 
 def test_points_that_are_none_are_refused_in_either_message():
@@ -260,14 +264,14 @@ def test_points_that_are_none_are_refused_in_either_message():
         refused(lambda: command.ot("sender", "cot", 100), greeted(as_receiver), "canonical", "identity")
 
 
-def flip(channel, target, every=None):
-    """Flips a bit of message `target`, counted from here on, or of each piece of `every` bytes in it."""
+def flip(channel, target, every=None, places=None):
+    """Flips a bit of message `target`, counted from here on, or of each piece of `every` bytes, or of these bytes."""
 
     def tamper(at, data):
         if at != target:
             return data
         data = bytearray(data)
-        for place in range(0, len(data), every or len(data)):
+        for place in places or range(0, len(data), every or len(data)):
             data[place] ^= 16
         return bytes(data)
 
@@ -304,6 +308,105 @@ def test_a_wrong_hash_of_what_passed_gives_no_result():
             wire.finish(channel)
 
         refused(lambda: command.ot("receiver", "cot", 100), greeted(body), "changed in transit")
+
+
+def softspoken_sender(count=200, size=2):
+    """The command as SoftSpoken's sender."""
+    return command.ot("receiver", "cot", count, **honest.way(size))
+
+
+def test_another_size_of_groups_is_refused():
+    def body(channel, job, terms):
+        wire.greet(channel, job, {**terms, "code": "groups-8"})
+
+    refused(lambda: softspoken_sender(size=4), body, "groups-8")
+
+
+class Guessing(softspoken.Receiver):
+    """Other choices in one group, which fits where the guess of the group's bits of Δ is right."""
+
+    group, guess = 5, (1, 0)
+
+    def columns(self, r):
+        t, sent = super().columns(r)
+        sent[self.group, 0, 0] ^= B.ONE
+        for i, bit in zip(self.groups[self.group], self.guess, strict=True):
+            t[i, 0, 0] ^= np.uint64(bit)
+        return t, sent
+
+    def right(self, delta):
+        return tuple(delta >> i & 1 for i in self.groups[self.group]) == self.guess
+
+
+class Bending(softspoken.Receiver):
+    """One wrong correction, which only a sender with the other bit of Δ does not use."""
+
+    # The second column of the fourth group, bit 1.
+    column, correction = 8, 7
+
+    def __init__(self, channel, size):
+        flip(channel, 1, places=[16 * self.correction])
+        super().__init__(channel, size)
+
+    def right(self, delta):
+        return not delta >> self.column & 1
+
+
+def passes(cheater):
+    """Whether the command takes a cheater's columns. It must not, where the cheater's guess of Δ is wrong."""
+    peer, job, terms = softspoken_sender()
+    with peer:
+        wire.greet(peer.channel, job, terms)
+        try:
+            cot = cheater(peer.channel, 2)
+            w = cot.extend(peer.channel, 200)
+            wire.finish(peer.channel)
+        except (Refused, Ended):
+            pass
+        code, result, said = peer.end()
+        if code == 0:
+            with np.load(peer.path("share.npz")) as share:
+                assert cot.right(B.to_int(share["delta"]))
+                honest.check_correlated(share["delta"], share["v"], w)
+            return True
+        assert code == 4 and result is None and "columns do not agree" in said, (code, result, said)
+        assert not peer.path("share.npz").exists()
+        return False
+
+
+def test_a_softspoken_receiver_passes_only_with_a_right_guess():
+    # A guess of two bits, and of one: all tries fail with probability 2^-40.
+    for cheater, tries in ((Guessing, 97), (Bending, 40)):
+        assert any(passes(cheater) for _ in range(tries)), cheater
+
+
+def test_a_softspoken_receiver_with_wrong_corrections_for_both_bits_is_caught():
+    for size in (2, 8):
+
+        def body(channel):
+            # Both of the last level of the last group but one: a sender of either bit uses one of them.
+            end = 16 * sum(2 * len(columns) - 2 for columns in softspoken.groups(size)[:-1])
+            flip(channel, 1, places=[end - 32, end - 16])
+            softspoken.Receiver(channel, size).extend(channel, 200)
+            channel.recv(1)
+
+        refused(lambda: softspoken_sender(size=size), greeted(body), "columns do not agree")
+
+
+def test_a_softspoken_receiver_that_answers_for_another_batch_is_caught():
+    def body(channel):
+        cot, owed = softspoken.Receiver(channel, 2), []
+
+        def swapped(channel, t, data):
+            owed.append(cot.challenged(channel, t, data))
+            if len(owed) == 2:
+                channel.send(B.to_bytes(np.concatenate(owed[::-1])))
+
+        cot.answer = swapped
+        cot.extend(channel, 65_500)
+        channel.recv(1)
+
+    refused(lambda: softspoken_sender(65_500), greeted(body), "columns do not agree")
 
 
 # Intersections.
@@ -409,13 +512,14 @@ def test_a_contribution_chosen_late_is_refused():
 
 def test_a_softspoken_receiver_with_other_choices_in_each_group_is_caught():
     def cheat(run, channel):
-        extend = vole.softspoken.Receiver.extend
+        columns = softspoken.Receiver.columns
 
-        def spoil(u):
-            u[:, 0, 0] ^= B.ONE
-            return u
+        def spoilt(self, r):
+            t, sent = columns(self, r)
+            sent[:, 0, 0] ^= B.ONE
+            return t, sent
 
-        patch(vole.softspoken.Receiver, "extend", lambda self, channel, n: extend(self, channel, n, spoil))
+        patch(softspoken.Receiver, "columns", spoilt)
 
     with restored():
         intersection(psi.ME, cheat)("columns do not agree")

@@ -89,13 +89,14 @@ class Peer:
         return self.ended
 
 
-def ot(role, kind, count, *, listens=True, protocol="kos", security="malicious", more="", files=None):
+def ot(role, kind, count, *, listens=True, protocol="kos", security="malicious", code=None, more="", files=None):
     """The command as the other side of `role`'s transfers; the job and the parameters to greet it with."""
     theirs = "receiver" if role == "sender" else "sender"
+    more += f" --code {code}" if code else ""
     words = f"ot --role {theirs} --count {count} --kind {kind} --protocol {protocol} --security {security}"
     peer = Peer(f"{words} {'' if '--messages' in more else '--out DIR/share.npz'} {more}", listens, files or {})
     terms = {**COMMON, "count": str(count), "kind": kind, "protocol": protocol, "security": security}
-    return peer, ("ot", role, theirs), terms
+    return peer, ("ot", role, theirs), {**terms, "code": code} if code else terms
 
 
 @cache
@@ -144,10 +145,10 @@ def yao_rows(role, circuit, name, values, to, *, listens=True):
     return peer, ("eval", role, theirs), evaluation(circuit, name, to, len(values))
 
 
-def plan(kind, count):
-    """The job in which both sides of transfers pick a protocol by the link."""
-    terms = {"channels": "1", "code": "any", "count": str(count), "kind": kind, "link": "loopback", "protocol": "auto"}
-    return ("plan", "party", "party"), {**terms, "security": "malicious", "set": "any"}
+def plan(kind, count, protocol="auto"):
+    """The job in which both sides of transfers pick a protocol, or a variant of one, by the link."""
+    terms = {"channels": "1", "code": "any", "count": str(count), "kind": kind, "link": "loopback", "set": "any"}
+    return ("plan", "party", "party"), {**terms, "protocol": protocol, "security": "malicious"}
 
 
 def evaluation(circuit, name, to, rows):

@@ -11,6 +11,7 @@ import circuit
 import command
 import kos
 import psi
+import softspoken
 import vectors
 import wire
 import yao
@@ -48,19 +49,31 @@ def test_the_pages_vectors_of_intersections():
     assert stored()["runs"][name] == vectors.RUNS[name]()
 
 
-def transfers(role, kind, count, listens):
+def party(channel, role, size=None, security="malicious"):
+    """This side of KOS, or of SoftSpoken with groups of `size` bits."""
+    family, more = (kos, ()) if size is None else (softspoken, (size,))
+    found = (family.Sender if role == "sender" else family.Receiver)(channel, *more)
+    return found if security == "malicious" else kos.Iknp(found)
+
+
+def way(size):
+    """The command's words for the same."""
+    return {} if size is None else {"protocol": "softspoken", "code": f"groups-{size}"}
+
+
+def transfers(role, kind, count, listens, size=None, security="malicious"):
     """Both sides' shares: this side's, and the command's out of its file."""
-    peer, job, terms = command.ot(role, kind, count, listens=listens)
+    peer, job, terms = command.ot(role, kind, count, listens=listens, security=security, **way(size))
     with peer:
         channel = peer.channel
         wire.greet(channel, job, terms)
         sends = role == "sender"
-        cot = kos.Sender(channel) if sends else kos.Receiver(channel)
+        cot = party(channel, role, size, security)
         if kind == "cot":
             mine = cot.extend(channel, count)
         elif kind == "rot" or sends:
             rot = kos.Random(cot, sends)
-            mine = B.of_bytes(bytes(32 * count)).reshape(-1, 2, 2) + np.arange(count, dtype=np.uint64)[:, None, None]
+            mine = np.arange(4 * count, dtype=np.uint64).reshape(-1, 2, 2)
             mine = rot.extend(channel, count) if kind == "rot" else mine
             if kind == "ot":
                 kos.send_chosen(channel, rot, mine)
@@ -73,13 +86,34 @@ def transfers(role, kind, count, listens):
             return cot, mine, dict(share)
 
 
+def check(role, kind, count, listens, size=None, security="malicious"):
+    """A run whose shares must fit each other."""
+    cot, mine, share = transfers(role, kind, count, listens, size, security)
+    if kind != "cot":
+        check_messages(role, mine, share)
+    elif role == "sender":
+        check_correlated(B.of_int(cot.delta), mine, share["w"])
+    else:
+        check_correlated(share["delta"], share["v"], mine)
+
+
+def check_messages(role, mine, share):
+    if role == "sender":
+        pairs, choices, taken = mine, share["u"], share["m"]
+    else:
+        pairs, (choices, taken) = np.stack([share["m0"], share["m1"]], 1), mine
+    each = np.arange(len(pairs))
+    assert (pairs[each, choices] == taken).all() and len(pairs) == len(taken)
+    assert (pairs[each, 1 - choices] != taken).any(1).all()
+
+
 def test_correlated_ot_by_iknp():
     # More than one tile.
     for role, listens in (("sender", True), ("receiver", False)):
         peer, job, terms = command.ot(role, "cot", 9000, listens=listens, protocol="iknp", security="semi-honest")
         with peer:
             wire.greet(peer.channel, job, terms)
-            cot = yao.Iknp(kos.Sender(peer.channel) if role == "sender" else kos.Receiver(peer.channel))
+            cot = kos.Iknp(kos.Sender(peer.channel) if role == "sender" else kos.Receiver(peer.channel))
             mine = cot.extend(peer.channel, 9000)
             wire.finish(peer.channel)
             ended_well(peer)
@@ -90,50 +124,56 @@ def test_correlated_ot_by_iknp():
                     check_correlated(share["delta"], share["v"], mine)
 
 
+def over_two_connections(role, size=None):
+    peer, job, terms = command.ot(role, "rot", 601, listens=False, more="--threads 2", **way(size))
+    with peer:
+        first = peer.channel
+        wire.greet(first, job, {**terms, "channels": "2"})
+        second = wire.join("%s:%d" % first.sock.getpeername(), first.session, 1)
+        cot = party(first, role, size)
+        streams = [(first, cot, 301), (second, cot.fork(), 300)]
+        mine = [kos.Random(cot, role == "sender").extend(channel, count) for channel, cot, count in streams]
+        for channel, _, _ in streams:
+            wire.finish(channel)
+        ended_well(peer)
+        joined = np.concatenate(mine) if role == "sender" else [np.concatenate(part) for part in zip(*mine)]
+        with np.load(peer.path("share.npz")) as share:
+            check_messages(role, joined, dict(share))
+
+
 def test_transfers_over_two_connections():
     for role in ("sender", "receiver"):
-        peer, job, terms = command.ot(role, "rot", 601, listens=False, more="--threads 2")
-        with peer:
-            first = peer.channel
-            wire.greet(first, job, {**terms, "channels": "2"})
-            second = wire.join("%s:%d" % first.sock.getpeername(), first.session, 1)
-            cot = kos.Sender(first) if role == "sender" else kos.Receiver(first)
-            streams = [(first, cot, 301), (second, cot.fork(), 300)]
-            mine = [kos.Random(cot, role == "sender").extend(channel, count) for channel, cot, count in streams]
-            for channel, _, _ in streams:
-                wire.finish(channel)
-            ended_well(peer)
-            with np.load(peer.path("share.npz")) as share:
-                if role == "sender":
-                    assert (np.concatenate(mine)[np.arange(601), share["u"]] == share["m"]).all()
-                else:
-                    choices, taken = (np.concatenate(part) for part in zip(*mine))
-                    pairs = np.stack([share["m0"], share["m1"]], 1)
-                    assert (pairs[np.arange(601), choices] == taken).all()
+        over_two_connections(role)
+
+
+# Transfers for which both sides ask the link, where nobody named a protocol.
+MANY = 100_000
 
 
 def test_the_side_that_listens_picks_where_nobody_named_a_protocol():
-    count = 20_000
-    peer, job, terms = command.ot("sender", "cot", count, protocol="auto")
-    with peer:
-        wire.greet(peer.channel, *command.plan("cot", count))
-        wire.pick(peer.channel, b"kos")
-        wire.finish(peer.channel)
-        # The transfers have a session of their own.
-        peer.channel = peer.accept()
-        wire.greet(peer.channel, job, {**terms, "protocol": "kos"})
-        cot = kos.Sender(peer.channel)
-        v = cot.extend(peer.channel, count)
-        wire.finish(peer.channel)
-        assert ended_well(peer)["protocol"] == "kos"
-        with np.load(peer.path("share.npz")) as share:
-            check_correlated(B.of_int(cot.delta), v, share["w"])
+    count = MANY
+    for protocol, size in (("kos", None), ("softspoken", 4)):
+        variant = f"code groups-{size}" if size else ""
+        peer, job, terms = command.ot("sender", "cot", count, protocol="auto")
+        with peer:
+            wire.greet(peer.channel, *command.plan("cot", count))
+            wire.pick(peer.channel, protocol.encode(), variant.encode())
+            wire.finish(peer.channel)
+            # The transfers have a session of their own.
+            peer.channel = peer.accept()
+            wire.greet(peer.channel, job, {**terms, "protocol": protocol, **way(size)})
+            cot = party(peer.channel, "sender", size)
+            v = cot.extend(peer.channel, count)
+            wire.finish(peer.channel)
+            assert ended_well(peer)["protocol"] == protocol
+            with np.load(peer.path("share.npz")) as share:
+                check_correlated(B.of_int(cot.delta), v, share["w"])
 
 
 def test_the_command_measures_the_link_and_picks_where_it_listens():
-    peer, _, _ = command.ot("sender", "cot", 20_000, protocol="auto", listens=False)
+    peer, _, _ = command.ot("sender", "cot", MANY, protocol="auto", listens=False)
     with peer:
-        wire.greet(peer.channel, *command.plan("cot", 20_000))
+        wire.greet(peer.channel, *command.plan("cot", MANY))
         protocol, _ = wire.picked(peer.channel)
         wire.finish(peer.channel)
         assert protocol in (b"kos", b"softspoken", b"silent", b"ferret", b"ferret-uni")
@@ -148,36 +188,57 @@ def check_correlated(delta, v, w):
 
 def test_correlated_ot_with_the_command_as_receiver():
     # More than one batch, and no multiple of a block.
-    cot, v, share = transfers("sender", "cot", 65_500, True)
-    check_correlated(B.of_int(cot.delta), v, share["w"])
+    check("sender", "cot", 65_500, True)
 
 
 def test_correlated_ot_with_the_command_as_sender():
-    _, w, share = transfers("receiver", "cot", 1000, False)
-    check_correlated(share["delta"], share["v"], w)
+    check("receiver", "cot", 1000, False)
 
 
 def test_random_ot_with_the_command_as_receiver():
-    _, pairs, share = transfers("sender", "rot", 300, False)
-    assert (pairs[np.arange(300), share["u"]] == share["m"]).all()
+    check("sender", "rot", 300, False)
 
 
 def test_random_ot_with_the_command_as_sender():
-    _, (choices, taken), share = transfers("receiver", "rot", 300, True)
-    pairs = np.stack([share["m0"], share["m1"]], 1)
-    assert (pairs[np.arange(300), choices] == taken).all()
-    assert (pairs[np.arange(300), 1 - choices] != taken).any(1).all()
+    check("receiver", "rot", 300, True)
 
 
 def test_chosen_ot_with_the_command_as_receiver():
-    _, pairs, share = transfers("sender", "ot", 200, True)
-    assert (pairs[np.arange(200), share["u"]] == share["m"]).all()
+    check("sender", "ot", 200, True)
 
 
 def test_chosen_ot_with_the_command_as_sender():
-    _, (choices, taken), share = transfers("receiver", "ot", 200, False)
-    pairs = np.stack([share["m0"], share["m1"]], 1)
-    assert (pairs[np.arange(200), choices] == taken).all()
+    check("receiver", "ot", 200, False)
+
+
+def test_softspoken_in_groups_of_two():
+    # More batches than the receiver sends before it answers.
+    check("sender", "cot", 5 * 65_408 + 1, False, 2)
+    check("receiver", "cot", 5 * 65_408 + 1, True, 2)
+
+
+def test_softspoken_in_groups_of_four():
+    check("sender", "rot", 300, False, 4)
+    # More than one batch.
+    check("receiver", "cot", 65_500, True, 4)
+
+
+def test_softspoken_in_groups_of_eight():
+    # A last group of seven, and more than one tile.
+    check("sender", "ot", 8500, True, 8)
+    check("receiver", "ot", 200, False, 8)
+
+
+def test_softspoken_over_two_connections():
+    over_two_connections("sender", 4)
+    over_two_connections("receiver", 8)
+
+
+def test_softspoken_against_a_peer_that_is_semi_honest():
+    # More than one tile.
+    check("sender", "cot", 9000, True, 2, "semi-honest")
+    check("receiver", "rot", 300, False, 4, "semi-honest")
+    check("sender", "cot", 300, False, 8, "semi-honest")
 
 
 # One of a text, one of a pad that is a stream, and one that is none.
@@ -364,3 +425,4 @@ def test_only_the_side_that_is_to_learn_gets_an_output():
 
 test_the_pages_vectors_of_intersections.seconds = 5
 test_the_pages_vectors_of_transfers_and_of_yao.seconds = 3
+test_softspoken_in_groups_of_two.seconds = 8

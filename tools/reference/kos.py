@@ -1,4 +1,4 @@
-"""KOS, correlated OT against a malicious peer (docs/wire/ot.md), and random and chosen OT from it."""
+"""KOS and IKNP, correlated OT with and without a check (docs/wire/ot.md), and random and chosen OT from it."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from wire import FIRST, Transcript, refuse_unless
 COLUMNS, TILE, BATCH, WINDOW = 127, 64, 512, 4
 
 
-def batches(n):
-    """(first OT, blocks of data) of each batch of a request."""
+def batches(n, step=BATCH - 1):
+    """(first OT, blocks of data) of each batch of a request; `step` blocks are a whole batch."""
     left = -(-n // 128)
-    return [(at * 128, min(BATCH - 1, left - at)) for at in range(0, left, BATCH - 1)]
+    return [(at * 128, min(step, left - at)) for at in range(0, left, step)]
 
 
 def tiles(length):
@@ -29,21 +29,52 @@ def column_sums(columns, w):
     return B.xor_all(B.mul(columns, w[None]), 1)
 
 
-class Sender:
-    """Holds Δ; the receiver of the base OTs. `delta` is a cheater's: an honest sender draws it."""
+class Streams:
+    """The streams of seeds, of which each extension takes the next blocks."""
 
-    def __init__(self, channel, delta=None):
-        self.delta = (int.from_bytes(channel.random(16), "little") if delta is None else delta) | 1
-        self.bits = [self.delta >> i & 1 for i in range(128)]
-        seeds = base_ot.Receiver(channel, self.bits[1:]).finish(channel)
-        self.seeds, self.used = B.of_bytes(b"".join(seeds)), 0
+    def start(self, seeds):
+        self.seeds, self.used = seeds, 0
+
+    def stretch(self, count):
+        """The next blocks of all streams: (seeds, count, 2)."""
+        self.used += count
+        return B.streams(self.seeds, self.used - count, count)
 
     def fork(self):
-        """The same Δ for another channel, from seeds that are the streams' next blocks."""
-        other = object.__new__(Sender)
-        other.__dict__.update(self.__dict__, seeds=B.streams(self.seeds, self.used, 1)[:, 0], used=0)
-        self.used += 1
+        """The same for another channel, from seeds that are the streams' next blocks."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.start(self.stretch(1)[:, 0])
         return other
+
+
+class Sender(Streams):
+    """Holds Δ; the receiver of the base OTs. `delta` is a cheater's: an honest sender draws it."""
+
+    # Columns that the receiver sends for a tile.
+    width = COLUMNS
+
+    def __init__(self, channel, delta=None):
+        self.begin(channel, delta)
+        self.finish(channel)
+
+    def begin(self, channel, delta):
+        self.delta = (int.from_bytes(channel.random(16), "little") if delta is None else delta) | 1
+        self.bits = [self.delta >> i & 1 for i in range(128)]
+        self.base = base_ot.Receiver(channel, self.bits[1:])
+
+    def finish(self, channel):
+        self.start(B.of_bytes(b"".join(self.base.finish(channel))))
+
+    def columns(self, u):
+        """q of a tile: (128, blocks, 2)."""
+        mine = self.stretch(u.shape[1])
+        return np.concatenate([B.zeros(1, u.shape[1]), mine ^ B.masked(np.array(self.bits[1:])[:, None], u)])
+
+    def tile(self, channel, length):
+        """q of a tile, and what the receiver sent for it."""
+        u = B.of_bytes(channel.recv(16 * self.width * length)).reshape(self.width, length, 2)
+        return self.columns(u), u
 
     def extend(self, channel, n):
         """v of n correlations."""
@@ -51,58 +82,57 @@ class Sender:
         for number, (start, data) in enumerate(batches(n)):
             if number >= WINDOW:
                 self.verify(channel, owed.pop(0))
-            length = data + 1
-            q = B.zeros(128, length)
-            for at, here in tiles(length):
-                u = B.of_bytes(channel.recv(COLUMNS * here * 16)).reshape(COLUMNS, here, 2)
-                stream = B.streams(self.seeds, self.used, here)
-                self.used += here
-                q[1:, at : at + here] = stream ^ B.masked(np.array(self.bits[1:])[:, None], u)
+            q = np.concatenate([self.tile(channel, length)[0] for _, length in tiles(data + 1)], 1)
             challenge = B.of_bytes(channel.random(16))[0]
             owed.append(column_sums(q, weights(challenge, data)))
             channel.send(B.to_bytes(challenge))
             out.append(B.rows(q, min(n - start, data * 128)))
-        for hashes in owed:
-            self.verify(channel, hashes)
+        for sums in owed:
+            self.verify(channel, sums)
         return np.concatenate(out) if out else B.zeros(0)
 
-    def verify(self, channel, hashes):
-        answer = B.of_bytes(channel.recv(128 * 16))
-        expected = hashes ^ B.masked(self.bits, np.broadcast_to(answer[0], (128, 2)))
+    def verify(self, channel, sums):
+        """Receives the answer to a challenge, and returns its bytes."""
+        data = channel.recv(128 * 16)
+        answer = B.of_bytes(data)
+        expected = sums ^ B.masked(self.bits, np.broadcast_to(answer[0], (128, 2)))
         refuse_unless((answer[1:] == expected[1:]).all(), "the receiver's columns do not agree")
+        return data
 
 
-class Receiver:
+class Receiver(Streams):
     """The sender of the base OTs."""
 
     def __init__(self, channel):
-        pairs = base_ot.Sender(channel, COLUMNS).finish(channel)
-        self.seeds = [B.of_bytes(b"".join(pair[x] for pair in pairs)) for x in (0, 1)]
-        self.used = 0
+        self.begin(channel)
+        self.finish(channel)
 
-    def fork(self):
-        """The other side's counterpart, for another channel."""
-        other = object.__new__(Receiver)
-        other.seeds = [B.streams(seeds, self.used, 1)[:, 0] for seeds in self.seeds]
-        other.used = 0
-        self.used += 1
-        return other
+    def begin(self, channel):
+        self.base = base_ot.Sender(channel, COLUMNS)
 
-    def extend(self, channel, n, spoil=None):
-        """w of n correlations; its lowest bit is the choice, which is drawn here. A cheater's `spoil` changes U."""
+    def finish(self, channel):
+        pairs = self.base.finish(channel)
+        self.start(B.of_bytes(b"".join(pair[x] for x in (0, 1) for pair in pairs)))
+
+    def columns(self, r):
+        """t of a tile, and what is sent for it."""
+        zero, one = self.stretch(len(r)).reshape(2, COLUMNS, len(r), 2)
+        return np.concatenate([r[None], zero]), zero ^ one ^ r
+
+    def tile(self, channel, r):
+        """t of a tile with the choices r, and what was sent for it."""
+        t, u = self.columns(r)
+        channel.send(B.to_bytes(u))
+        return t, u
+
+    def extend(self, channel, n):
+        """w of n correlations; its lowest bit is the choice, which is drawn here."""
         out, owed = [], []
         for number, (start, data) in enumerate(batches(n)):
             if number >= WINDOW:
                 self.answer(channel, *owed.pop(0))
-            length = data + 1
-            t = B.zeros(128, length)
-            t[0] = B.of_bytes(channel.random(16 * length))
-            for at, here in tiles(length):
-                zero, one = (B.streams(seeds, self.used, here) for seeds in self.seeds)
-                self.used += here
-                t[1:, at : at + here] = zero
-                u = zero ^ one ^ t[0, at : at + here]
-                channel.send(B.to_bytes(spoil(u) if spoil else u))
+            r = B.of_bytes(channel.random(16 * (data + 1)))
+            t = np.concatenate([self.tile(channel, r[at : at + size])[0] for at, size in tiles(data + 1)], 1)
             owed.append((t, data))
             out.append(B.rows(t, min(n - start, data * 128)))
         for columns in owed:
@@ -111,8 +141,32 @@ class Receiver:
         return np.concatenate(out) if out else B.zeros(0)
 
     def answer(self, channel, t, data):
+        channel.send(B.to_bytes(self.challenged(channel, t, data)))
+
+    def challenged(self, channel, t, data):
+        """Receives a challenge, and returns the sums that answer it."""
         challenge = B.of_bytes(channel.recv(16))[0]
-        channel.send(B.to_bytes(column_sums(t, weights(challenge, data))))
+        return column_sums(t, weights(challenge, data))
+
+
+class Iknp:
+    """Extensions without a check, over the columns of a party of either side."""
+
+    def __init__(self, party):
+        self.party, self.sends = party, isinstance(party, Sender)
+        self.delta = party.delta if self.sends else None
+
+    def fork(self):
+        return Iknp(self.party.fork())
+
+    def extend(self, channel, n):
+        """v, or w with random choices in the lowest bits."""
+        out = []
+        for at, length in tiles(-(-n // 128)):
+            what = length if self.sends else B.of_bytes(channel.random(16 * length))
+            out.append(B.rows(self.party.tile(channel, what)[0], min(n - at * 128, length * 128)))
+        channel.flush()
+        return np.concatenate(out)
 
 
 class Random:

@@ -29,22 +29,21 @@ COUNT = 300
 MINE, THEIRS = honest.keys(0, 20), honest.keys(10, 30)
 
 
-def transfers(role, kind, protocol, security, listens):
+def transfers(role, kind, listens, size=None):
     """Starts the command, and gives the body of this side and the check of both sides' results."""
-    peer, job, terms = command.ot(role, kind, COUNT, protocol=protocol, security=security, listens=listens)
+    peer, job, terms = command.ot(role, kind, COUNT, listens=listens, **honest.way(size))
 
     def body(channel):
+        cot = honest.party(channel, role, size)
         sends = role == "sender"
-        party = kos.Sender(channel) if sends else kos.Receiver(channel)
-        cot = party if protocol == "kos" else yao.Iknp(party)
         result = cot.extend(channel, COUNT) if kind == "cot" else kos.Random(cot, sends).extend(channel, COUNT)
-        return party, result
+        return cot, result
 
     def right(found, _):
-        party, mine = found
+        cot, mine = found
         with np.load(peer.path("share.npz")) as share:
             if kind == "cot" and role == "sender":
-                return holds(B.of_int(party.delta), mine, share["w"])
+                return holds(B.of_int(cot.delta), mine, share["w"])
             if kind == "cot":
                 return holds(share["delta"], share["v"], mine)
             if role == "sender":
@@ -92,9 +91,12 @@ def evaluation(role, to, listens):
 
 
 RUNS = {
-    "kos, random, sending": lambda listens: transfers("sender", "rot", "kos", "malicious", listens),
-    "kos, correlated, receiving": lambda listens: transfers("receiver", "cot", "kos", "malicious", listens),
-    "kos, random, receiving": lambda listens: transfers("receiver", "rot", "kos", "malicious", listens),
+    "kos, random, sending": lambda listens: transfers("sender", "rot", listens),
+    "kos, correlated, receiving": lambda listens: transfers("receiver", "cot", listens),
+    "kos, random, receiving": lambda listens: transfers("receiver", "rot", listens),
+    "softspoken, random, sending": lambda listens: transfers("sender", "rot", listens, 8),
+    "softspoken, correlated, receiving": lambda listens: transfers("receiver", "cot", listens, 4),
+    "softspoken, random, receiving": lambda listens: transfers("receiver", "rot", listens, 2),
     "vole-psi, sending": lambda listens: intersection(psi.PEER, "malicious", listens),
     "vole-psi, receiving": lambda listens: intersection(psi.ME, "malicious", listens),
     "vole-psi, both learn": lambda listens: intersection(psi.BOTH, "malicious", listens),

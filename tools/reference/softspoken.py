@@ -1,15 +1,15 @@
-"""SoftSpoken OT with groups of four bits: the correlations under the VOLE (docs/wire/softspoken.md)."""
+"""SoftSpoken OT: correlated OT by groups of columns, drawn and by hash (docs/wire/softspoken.md)."""
 
 import numpy as np
 
-import base_ot
 import blocks as B
-from kos import column_sums, weights
-from wire import FIRST, Recording, Transcript, refuse_unless
+import kos
+from wire import FIRST, Recording, Transcript
 
-COLUMNS, DEPTH, TILE = 127, 4, 64
-GROUPS = [range(at, min(at + DEPTH, COLUMNS)) for at in range(0, COLUMNS, DEPTH)]
-CORRECTIONS = 2 * (COLUMNS - len(GROUPS))
+
+def groups(size):
+    """The columns of each group."""
+    return [range(at, min(at + size, 1 + kos.COLUMNS)) for at in range(1, 1 + kos.COLUMNS, size)]
 
 
 def double(nodes):
@@ -39,27 +39,108 @@ def punctured(keys, choices, corrections):
         children[missing, side] = keys[level] ^ corrections[2 * level - 2 + side] ^ known
         nodes = np.concatenate([children[:, 0], children[:, 1]])
         missing |= (1 - side) << level
-    return nodes, missing
+    return nodes
 
 
-class Setup:
-    """What both sides' setups have alike: what the check's weights bind."""
+def by_x(leaves):
+    """The leaves in the order of the x of s_x."""
+    return leaves[::-1]
 
-    def __init__(self, channel, malicious, sends):
-        self.malicious, self.sends, self.opened, self.used = malicious, sends, False, 0
-        self.history, self.passed = None, Recording()
+
+class Groups:
+    """The groups of either side: `groups` has their columns, and the seeds are all trees' leaves, ordered by x."""
+
+    def cut(self, size):
+        self.groups = groups(size)
+        self.width = len(self.groups)
+        self.corrections = 2 * (kos.COLUMNS - self.width)
+
+    def of_groups(self, length):
+        """Each group's columns, and the next blocks of its s_x: (x, length, 2)."""
+        ends = np.cumsum([1 << len(columns) for columns in self.groups])
+        return zip(self.groups, np.split(self.stretch(length), ends[:-1]))
+
+    @staticmethod
+    def total(s, m, bit):
+        """The XOR of the s_x whose bit m is `bit`."""
+        return B.xor_all(s[np.arange(len(s)) >> m & 1 == bit])
+
+
+class Sender(Groups, kos.Sender):
+    """The drawn form's. Holds Δ, and receives the base OTs."""
+
+    def __init__(self, channel, size, delta=None):
+        self.cut(size)
+        super().__init__(channel, delta)
+        self.plant(channel)
+
+    def plant(self, channel):
+        """Receives the trees' corrections, and returns their bytes."""
+        data = channel.recv(16 * self.corrections)
+        corrections, leaves = B.of_bytes(data), []
+        for columns in self.groups:
+            mine, corrections = np.split(corrections, [2 * len(columns) - 2])
+            keys = self.seeds[columns[0] - 1 : columns[-1]]
+            leaves.append(by_x(punctured(keys, [self.bits[i] for i in columns], mine)))
+        self.start(np.concatenate(leaves))
+        return data
+
+    def columns(self, u):
+        q = B.zeros(128, u.shape[1])
+        for (columns, s), sent in zip(self.of_groups(u.shape[1]), u):
+            for m, i in enumerate(columns):
+                q[i] = self.total(s, m, 1 - self.bits[i]) ^ B.masked(self.bits[i], sent)
+        return q
+
+
+class Receiver(Groups, kos.Receiver):
+    """The drawn form's. Draws its choices, and sends the base OTs."""
+
+    def __init__(self, channel, size):
+        self.cut(size)
+        super().__init__(channel)
+        self.plant(channel)
+
+    def plant(self, channel):
+        """Sends the trees' corrections, and returns their bytes."""
+        pairs, leaves, corrections = self.seeds.reshape(2, kos.COLUMNS, 2), [], []
+        for columns in self.groups:
+            mine, of_tree = tree(pairs[:, columns[0] - 1 : columns[-1]].swapaxes(0, 1))
+            leaves.append(by_x(mine))
+            corrections += of_tree
+        self.start(np.concatenate(leaves))
+        data = B.to_bytes(np.array(corrections))
+        channel.send(data)
+        return data
+
+    def columns(self, r):
+        t, sent = B.zeros(128, len(r)), B.zeros(self.width, len(r))
+        t[0] = r
+        for at, (columns, s) in enumerate(self.of_groups(len(r))):
+            sent[at] = r ^ B.xor_all(s)
+            for m, i in enumerate(columns):
+                t[i] = self.total(s, m, 1)
+        return t, sent
+
+
+class ByHash:
+    """What both sides of the form by hash have alike: what the check's weights bind."""
+
+    def prepare(self, channel, malicious, sends):
+        self.cut(4)
+        self.malicious, self.planted, self.passed = malicious, False, Recording()
         if malicious:
             self.history = Transcript("tacit softspoken v1").append("session", channel.session)
             self.history.append_u64("instance", channel.next_instance())
             self.history.append_u64("first party sends", int((channel.party == FIRST) == sends))
 
-    def recorded(self, channel, step):
+    def recorded(self, channel, step, *arguments):
         channel.recordings.append(self.passed)
-        out = step()
+        step(channel, *arguments)
         channel.recordings.remove(self.passed)
-        return out
 
-    def bind(self, channel):
+    def finish(self, channel):
+        self.recorded(channel, super().finish)
         if self.malicious:
             made = (
                 Transcript("tacit kos seeds v1")
@@ -68,126 +149,44 @@ class Setup:
             )
             self.history.append("seeds", made.challenge("binding", 32))
 
-    def batches(self, n):
-        """(first row, blocks of data, blocks thrown away)."""
-        total, step = -(-n // 128), TILE - 1 if self.malicious else TILE
-        return [(at * 128, min(step, total - at), int(self.malicious)) for at in range(0, total, step)]
-
-    def challenge(self, u):
-        self.history.append("U", B.to_bytes(u))
-        return B.of_bytes(self.history.challenge("weights", 16))[0]
-
-
-class Sender(Setup):
-    """Holds Δ, and receives the base OTs."""
-
-    def __init__(self, channel, malicious, delta=None):
-        super().__init__(channel, malicious, True)
-        self.delta = (int.from_bytes(channel.random(16), "little") if delta is None else delta) | 1
-        self.bits = [self.delta >> i & 1 for i in range(128)]
-        self.base = self.recorded(channel, lambda: base_ot.Receiver(channel, self.bits[1:]))
-
-    def finish(self, channel):
-        seeds = self.recorded(channel, lambda: self.base.finish(channel))
-        self.keys = B.of_bytes(b"".join(seeds))
-        self.bind(channel)
-
-    def _open(self, channel):
-        data = channel.recv(16 * CORRECTIONS)
-        if self.malicious:
-            self.history.append("corrections", data)
-        corrections, at = B.of_bytes(data), 0
-        self.leaves = []
-        for columns in GROUPS:
-            choices = [self.bits[1 + c] for c in columns]
-            mine = corrections[at : at + 2 * (len(columns) - 1)]
-            at += len(mine)
-            leaves, missing = punctured(self.keys[list(columns)], choices, mine)
-            self.leaves.append((columns, leaves, missing))
-        self.opened = True
-
     def extend(self, channel, n):
-        """v of n correlations."""
-        if not self.opened:
-            self._open(channel)
-        batches, out = self.batches(n), []
-        streams = [
-            B.streams(leaves, self.used, sum(data + more for _, data, more in batches)) for _, leaves, _ in self.leaves
-        ]
-        at = 0
-        for start, data, more in batches:
-            length = data + more
-            u = B.of_bytes(channel.recv(16 * length * len(GROUPS))).reshape(len(GROUPS), length, 2)
-            q = B.zeros(128, length)
-            for (columns, leaves, missing), stream, d in zip(self.leaves, streams, u):
-                for bit, column in enumerate(columns):
-                    # Leaf `index` serves x = index inverted, which differs from Δ's bits where it differs from `missing`.
-                    known = [i for i in range(len(leaves)) if (i ^ missing) >> bit & 1]
-                    q[1 + column] = B.xor_all(stream[known, at : at + length]) ^ B.masked(self.bits[1 + column], d)
-            at += length
+        """v or w of n correlations."""
+        if not self.planted:
+            corrections, self.planted = self.plant(channel), True
             if self.malicious:
-                w = weights(self.challenge(u), data)
-                answer_bytes = channel.recv(128 * 16)
-                answer = B.of_bytes(answer_bytes)
-                expected = column_sums(q, w) ^ B.masked(self.bits, np.broadcast_to(answer[0], (128, 2)))
-                refuse_unless((answer[1:] == expected[1:]).all(), "the receiver's columns do not agree")
-                self.history.append("answer", answer_bytes)
-            out.append(B.rows(q, min(n - start, data * 128)))
-        self.used += at
-        return np.concatenate(out)
-
-
-class Receiver(Setup):
-    """Draws its choices, and sends the base OTs."""
-
-    def __init__(self, channel, malicious):
-        super().__init__(channel, malicious, False)
-        self.base = self.recorded(channel, lambda: base_ot.Sender(channel, COLUMNS))
-
-    def finish(self, channel):
-        pairs = self.recorded(channel, lambda: self.base.finish(channel))
-        self.pairs = B.of_bytes(b"".join(block for pair in pairs for block in pair)).reshape(COLUMNS, 2, 2)
-        self.bind(channel)
-
-    def _open(self, channel):
-        self.leaves, corrections = [], []
-        for columns in GROUPS:
-            leaves, of_tree = tree(self.pairs[list(columns)])
-            self.leaves.append((columns, leaves))
-            corrections += of_tree
-        data = B.to_bytes(np.array(corrections))
-        if self.malicious:
-            self.history.append("corrections", data)
-        channel.send(data)
-        self.opened = True
-
-    def extend(self, channel, n, spoil=None):
-        """w of n correlations; the lowest bit is the choice. A cheater's `spoil` changes what is sent."""
-        if not self.opened:
-            self._open(channel)
-        batches, out = self.batches(n), []
-        streams = [
-            B.streams(leaves, self.used, sum(data + more for _, data, more in batches)) for _, leaves in self.leaves
-        ]
-        at = 0
-        for start, data, more in batches:
-            length = data + more
-            t = B.zeros(128, length)
-            t[0] = B.of_bytes(channel.random(16 * length))
-            u = B.zeros(len(GROUPS), length)
-            for group, ((columns, leaves), stream) in enumerate(zip(self.leaves, streams)):
-                here = stream[:, at : at + length]
-                u[group] = t[0] ^ B.xor_all(here)
-                for bit, column in enumerate(columns):
-                    t[1 + column] = B.xor_all(here[[i for i in range(len(leaves)) if not i >> bit & 1]])
-            at += length
-            u = spoil(u) if spoil else u
-            channel.send(B.to_bytes(u))
-            if self.malicious:
-                answer = B.to_bytes(column_sums(t, weights(self.challenge(u), data)))
-                channel.send(answer)
-                self.history.append("answer", answer)
-            out.append(B.rows(t, min(n - start, data * 128)))
-        self.used += at
+                self.history.append("corrections", corrections)
+        if not self.malicious:
+            return kos.Iknp(self).extend(channel, n)
+        batches = kos.batches(n, kos.TILE - 1)
+        rows = [B.rows(self.batch(channel, data), min(n - start, data * 128)) for start, data in batches]
         channel.flush()
-        return np.concatenate(out)
+        return np.concatenate(rows)
+
+    def sums(self, columns, u, data):
+        self.history.append("U", B.to_bytes(u))
+        challenge = B.of_bytes(self.history.challenge("weights", 16))[0]
+        return kos.column_sums(columns, kos.weights(challenge, data))
+
+
+class SenderByHash(ByHash, Sender):
+    def __init__(self, channel, malicious, delta=None):
+        self.prepare(channel, malicious, True)
+        self.recorded(channel, self.begin, delta)
+
+    def batch(self, channel, data):
+        q, u = self.tile(channel, data + 1)
+        self.history.append("answer", self.verify(channel, self.sums(q, u, data)))
+        return q
+
+
+class ReceiverByHash(ByHash, Receiver):
+    def __init__(self, channel, malicious):
+        self.prepare(channel, malicious, False)
+        self.recorded(channel, self.begin)
+
+    def batch(self, channel, data):
+        t, u = self.tile(channel, B.of_bytes(channel.random(16 * (data + 1))))
+        answer = B.to_bytes(self.sums(t, u, data))
+        channel.send(answer)
+        self.history.append("answer", answer)
+        return t

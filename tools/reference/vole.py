@@ -185,7 +185,7 @@ class Party:
 
 class Sender(Party):
     def __init__(self, channel, malicious, delta=None):
-        source = softspoken.Sender(channel, malicious, delta)
+        source = softspoken.SenderByHash(channel, malicious, delta)
         super().__init__(channel, malicious, source, True)
         self.delta = source.delta
 
@@ -227,7 +227,7 @@ class Sender(Party):
 
 class Receiver(Party):
     def __init__(self, channel, malicious):
-        super().__init__(channel, malicious, softspoken.Receiver(channel, malicious), False)
+        super().__init__(channel, malicious, softspoken.ReceiverByHash(channel, malicious), False)
 
     def extend(self, channel, count):
         """u and w of `count` correlations."""

@@ -76,37 +76,9 @@ def wires_of(circuit):
     return list(circuit.input_wires(0)), others
 
 
-class Iknp:
-    """IKNP: KOS without its check."""
-
-    def __init__(self, party):
-        self.party, self.sends = party, isinstance(party, kos.Sender)
-        self.delta = party.delta if self.sends else None
-
-    def extend(self, channel, n):
-        """v, or w with random choices in the lowest bits."""
-        party, out = self.party, []
-        for at, length in kos.tiles(-(-n // 128)):
-            here = min(n - at * 128, length * 128)
-            columns = B.zeros(128, length)
-            if self.sends:
-                u = B.of_bytes(channel.recv(kos.COLUMNS * length * 16)).reshape(kos.COLUMNS, length, 2)
-                columns[1:] = B.streams(party.seeds, party.used, length) ^ B.masked(
-                    np.array(party.bits[1:])[:, None], u
-                )
-            else:
-                columns[0] = B.of_bytes(channel.random(16 * length))
-                columns[1:], one = (B.streams(seeds, party.used, length) for seeds in party.seeds)
-                channel.send(B.to_bytes(columns[1:] ^ one ^ columns[0]))
-            party.used += length
-            out.append(B.rows(columns, here))
-        channel.flush()
-        return np.concatenate(out)
-
-
 def garble(channel, circuit, rows, to_garbler, to_evaluator):
     """The garbler's side; `rows` are the bits of the first input. The output bits of each row, if it learns them."""
-    cot = Iknp(kos.Sender(channel))
+    cot = kos.Iknp(kos.Sender(channel))
     delta = B.of_int(cot.delta)
     agree(channel, circuit, GARBLER, len(rows), to_garbler, to_evaluator)
     mine, theirs = wires_of(circuit)
@@ -156,7 +128,7 @@ def read_labels(channel, expected, delta):
 
 def evaluate(channel, circuit, rows, to_garbler, to_evaluator, flip=None):
     """The evaluator's side; `rows` are the bits of all inputs but the first. A cheater's `flip` changes what it returns."""
-    cot = Iknp(kos.Receiver(channel))
+    cot = kos.Iknp(kos.Receiver(channel))
     agree(channel, circuit, EVALUATOR, len(rows), to_garbler, to_evaluator)
     theirs, mine = wires_of(circuit)
     count = len(mine) * len(rows)
