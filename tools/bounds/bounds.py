@@ -371,6 +371,8 @@ def of_oblivious_transfer(constants):
         "kos.steps": -40 - kos,
         "softspoken.steps": -40 - found["softspoken"].value,
         "softspoken.steps.2": -40 - found["softspoken.2"].value,
+        # A group of eight bits has 255 values that P can miss one after the other, the last one 127.
+        "softspoken.tests.8": log2(2 * (15 * 255 + 127 + 1)) + 1 - kappa,
         "softspoken.run.8": batches + found["softspoken.8"].value,
         "trees.run": trees,
         "trees.pool": 20 + trees,

@@ -279,9 +279,18 @@ mod tests {
     #[test]
     fn every_backend_adds_the_streams_that_each_bit_names() {
         let mut prg = Prg::from_seed(Block::new(6));
-        for (bits, first, len) in
-            [(1, 0, 5), (1, 1, 3), (2, 0, 64), (3, 1, 63), (4, 0, 17), (5, 1, 9), (8, 1, 37)]
-        {
+        for (bits, first, len) in [
+            (1, 0, 5),
+            (1, 1, 3),
+            (2, 0, 64),
+            (3, 1, 63),
+            (4, 0, 17),
+            (5, 1, 9),
+            (6, 0, 5),
+            (7, 1, 18),
+            (8, 0, 9),
+            (8, 1, 37),
+        ] {
             let seeds: Vec<Block> = (first..1 << bits).map(|_| prg.block()).collect();
             let keys: Vec<_> = seeds.iter().map(|seed| aes::expand(Backend::PORTABLE, *seed)).collect();
             let (stride, counter) = (len + 3, u64::MAX - 20);

@@ -81,6 +81,11 @@ pub(super) fn bytes_of(n: usize, travel: usize) -> u64 {
     ((columns + batches * (1 + KAPPA)) * size_of::<Block>()) as u64
 }
 
+/// Bytes of a stream's state at most: the receiver's columns that wait for their challenges.
+pub const fn held() -> u64 {
+    (WINDOW * (KAPPA + 1) * stride_for(BATCH) * size_of::<Block>()) as u64
+}
+
 /// As [`bytes`], with χ from a hash: all of them the receiver's.
 pub fn bytes_by_hash(n: usize) -> u64 {
     bytes_by_hash_of(n, COLUMNS)

@@ -27,20 +27,21 @@
 //! drawn by the sender ([`SoftSender::setup`]), or a hash of all that was sent ([`SoftSender::begin`]).
 //!
 //! Whatever a cheating receiver sends, corrections of trees that do not fit included, fixes for each group
-//! the columns W^D that the sender has if its k bits are D; all of them stand before χ is known. Let S be the set of those Δ that pass. Two of them that agree in bit i of
-//! a group have W_i that hash alike; two that differ in it have W_i whose difference hashes to x. There are 127·2^k
-//! columns and 127·4^(k-1) such differences; that two different ones of these vectors hash alike has probability
-//! 2^-128 a pair: 2^-101 for k = 4, and q times that with q trials of a hash. But
-//! for that there are V and r with w_i = V_i ⊕ Δ_i·r for all Δ in S: outputs are as in an honest run, and
-//! passing has told that Δ is in S, which has probability |S|/2^127.
+//! the columns W^D that the sender has if its k bits are D; all of them stand before χ is known. Let S be the
+//! set of those Δ that pass, and Δ one of them. Columns of others in S that agree with Δ in a bit have its hash
+//! there, and sums of Δ's column and of those that differ hash to x. There are 2^(k-1) of either for each bit;
+//! that two different ones of these vectors hash alike has probability 2^-128 a pair: 2^-113, 2^-109 or 2^-101
+//! for k = 2, 4, 8, and q times that with q trials of a hash. But for that there are V and r with
+//! w_i = V_i ⊕ Δ_i·r for all Δ in S: outputs are as in an honest run, and passing has told that Δ is in S, which
+//! has probability |S|/2^127.
 //!
-//! A sender cheats at nothing: it sends no message, and of each group one stream stays unknown to it, so r is
+//! A sender cheats at nothing: it sends no message but χ, and of each group one stream stays unknown to it, so r is
 //! hidden by u_g.
 
 use super::Setup;
 use super::columns::{COLUMNS, ReceivingColumns, STRIDE, Scratch, SendingColumns, TILE, scratch};
 use super::iknp::{IknpReceiver, IknpSender, Pairs, receiver_seeds, sender_seeds};
-use super::kos::{History, KosReceiver, KosSender, bytes_by_hash_of, bytes_of};
+use super::kos::{self, History, KosReceiver, KosSender, bytes_by_hash_of, bytes_of};
 use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Error, Result, Security};
 use core::ops::Range;
 use tacit_crypto::{BitVec, Block, KAPPA, Leaves, Prg};
@@ -100,7 +101,8 @@ impl Groups {
         2 * (COLUMNS - self.count())
     }
 
-    /// What χ by hash are drawn for; nothing where that would leave too little, 2^-85 for each hash that is tried.
+    /// What χ by hash are drawn for; nothing where that would leave less than others have, 2^-101 for each hash
+    /// that is tried.
     const fn domain(self) -> Option<&'static str> {
         match self {
             Groups::Two => Some("tacit softspoken groups-2 v1"),
@@ -149,10 +151,10 @@ impl Groups {
         }
     }
 
-    /// Bytes of a stream's state: the leaves' round keys above all.
+    /// Bytes of a stream's state at most: round keys of leaves, and the columns that wait for their check.
     pub const fn held(self) -> u64 {
         let keys = self.count() << self.bits();
-        ((keys * 11 + self.count() * TILE + (KAPPA + 1) * STRIDE) * size_of::<Block>()) as u64
+        ((keys * 11 + self.count() * TILE) * size_of::<Block>()) as u64 + kos::held()
     }
 
     /// Bytes of the trees' corrections.

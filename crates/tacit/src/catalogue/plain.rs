@@ -137,6 +137,10 @@ impl Extension for Kos {
         Some(Malicious)
     }
 
+    fn held(&self) -> u64 {
+        kos::held()
+    }
+
     fn work(&self, share: u64, _: usize, _: Kind, _: usize) -> Work {
         work(share, KOS_COT_NS, KOS_CHECK_NS, kos::bytes, 1.5)
     }

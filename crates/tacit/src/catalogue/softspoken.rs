@@ -125,3 +125,43 @@ impl Extension for SoftSpoken {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_crypto::{Block, Prg};
+    use tacit_net::memory;
+    use tacit_ot::{CotReceiver, CotSender, base};
+
+    /// Groups of eight bits take no hash, and are set up with the challenge of many OTs instead.
+    #[test]
+    fn few_ots_by_any_groups() {
+        for (groups, security) in
+            GROUPS.into_iter().flat_map(|groups| [Malicious, Security::SemiHonest].map(|s| (groups, s)))
+        {
+            let extension = SoftSpoken { groups, security };
+            let (sent, w) = memory::run(
+                |channel| {
+                    let (base, mut prg) = (base::default(), Prg::from_os());
+                    let at = Start { channel, base: &*base, prg: &mut prg };
+                    let setup = extension.begin_sender(at).unwrap();
+                    let mut sender = setup(channel).unwrap();
+                    let mut v = vec![Block::ZERO; 300];
+                    sender.extend(channel, &mut v).unwrap();
+                    (sender.delta(), v)
+                },
+                |channel| {
+                    let (base, mut prg) = (base::default(), Prg::from_os());
+                    let at = Start { channel, base: &*base, prg: &mut prg };
+                    let setup = extension.begin_receiver(at).unwrap();
+                    let mut receiver = setup(channel).unwrap();
+                    let mut w = vec![Block::ZERO; 300];
+                    receiver.extend(channel, &mut w).unwrap();
+                    w
+                },
+            );
+            let (delta, v) = sent;
+            assert!((0..300).all(|i| w[i] == v[i] ^ (delta & Block::mask(w[i].lsb()))), "{groups:?}");
+        }
+    }
+}

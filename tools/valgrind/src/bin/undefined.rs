@@ -412,7 +412,16 @@ const CASES: &[Case] = &[
         let receiver = |channel: &mut Channel, prg: &mut Prg| KosReceiver::setup(channel, &Dealt, prg);
         correlated(300, |channel, prg| KosSender::setup(channel, &Dealt, prg), receiver);
     }),
-    ("softspoken", || {
+    ("softspoken, drawn", || {
+        for groups in Groups::ALL {
+            correlated(
+                300,
+                |channel, prg| SoftSender::setup(channel, &Dealt, prg, Security::Malicious, groups),
+                |channel, prg| SoftReceiver::setup(channel, &Dealt, prg, Security::Malicious, groups),
+            );
+        }
+    }),
+    ("softspoken, by hash", || {
         let security = Security::Malicious;
         correlated(
             300,
