@@ -489,7 +489,7 @@ def test_what_a_function_too_large_to_hold_cannot_do_is_refused() -> None:
     refused(tacit.UsageError, "rows: modexp96 .* one evaluation a run", rows=[1, 2])
     refused(tacit.UsageError, "rows: modexp96 .* one evaluation a run", rows=[])
     refused(tacit.UsageError, "threads: modexp96 .* one thread", 1, threads=2)
-    refused(tacit.UsageError, "protocol: yao is for semi-honest", 1, protocol="yao")
+    refused(tacit.UsageError, "protocol: yao is only for semi-honest", 1, protocol="yao")
     refused(tacit.InputError, "96 bits", 1 << 96)
     refused(tacit.UsageError, "no function of that name", 1, function="modexp97")
 

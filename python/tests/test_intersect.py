@@ -160,7 +160,7 @@ def test_what_the_command_takes_and_what_python_takes_are_the_same_keys() -> Non
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (dict(table=[1, 2]), "no table"),
+        (dict(table=[1, 2]), "not a table"),
         (dict(table="people.csv"), "on: name the column"),
         (dict(table=["a"], on="x"), "no columns"),
         (dict(table=polars.DataFrame({"a": ["x"]})), "on: name the column"),

@@ -184,7 +184,8 @@ pub(crate) struct Args {
     /// Your columns that are sent: those that the peer may request, or the one that is added up
     #[arg(long, value_name = "COL", num_args = 1, value_parser = column_list)]
     give: Vec<Columns<String>>,
-    /// Withholds a number unless at least N keys match; must match on both sides
+    /// Withholds a number unless at least N keys match, of max, min and over N with a number; must match on both
+    /// sides
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_matches: u64,
     /// The least and the most that one key adds to a sum, mean, max, min or over: numbers outside count as

@@ -105,8 +105,8 @@ fn what_it_does_not_do_is_refused_and_terms_are_compared() {
     };
     one("add8 --input 1").fails_with(2, &["batch is only for semi-honest security"]);
     let semi = "--security semi-honest";
-    one(&format!("add8 --input 1 --copies 44 {semi}")).fails_with(2, &["batch makes no copies"]);
-    one(&format!("modexp96 --input 1 {semi}")).fails_with(2, &["batch holds the circuit"]);
+    one(&format!("add8 --input 1 --copies 44 {semi}")).fails_with(2, &["batch does not use copies"]);
+    one(&format!("modexp96 --input 1 {semi}")).fails_with(2, &["batch keeps the circuit"]);
     one(&format!("add8 --offline x {semi}")).fails_with(2, &["wmk17"]);
     let other = ["--ot", "kos"];
     let (g, e) = by_words(&bench, "add8", ["1", "2"], [&[], &other]);

@@ -261,7 +261,7 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     let words = pair.words("alice");
     let words: Vec<&str> = words.iter().map(String::as_str).chain(["--resume", "alice.kept"]).collect();
     let other: Vec<&str> = words.iter().map(|word| if *word == "both" { "me" } else { word }).collect();
-    pair.bench.run(&other).fails_with(3, &["of another job"]);
+    pair.bench.run(&other).fails_with(3, &["is another job"]);
     pair.bench.run(&["keygen", "--out", "carol.key"]).success();
     let other: Vec<&str> =
         words.iter().map(|word| if *word == "bob.pub" { "carol.pub" } else { word }).collect();

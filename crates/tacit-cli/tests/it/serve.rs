@@ -358,7 +358,10 @@ fn every_rule_refuses_and_says_which_it_is() {
         job("numbers", numbers),
         job("more-numbers", numbers),
         job("carols", "allow = [\"carol\"]"),
-        job("fat", "memory_mib = 64\nreveal = [\"max:amount\"]\ngive = [\"amount\"]\nsecurity = \"semi-honest\"\nmin_peer_keys = 900"),
+        job(
+            "fat",
+            "memory_mib = 16\nreveal = [\"max:amount\"]\ngive = [\"amount\"]\nsecurity = \"semi-honest\"",
+        ),
         job("gone", "").replace("source = \"customers\"", "source = \"gone\""),
     ]
     .concat();

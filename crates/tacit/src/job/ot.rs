@@ -494,7 +494,7 @@ mod tests {
         // Longer than the receiver takes: no choice has left it then.
         let (sent, received, got) = chosen("kos", 1, texts(), vec![true, false], 4);
         let said = received.unwrap_err().to_string();
-        assert!(said.contains("has 5 bytes, and at most 4"), "{said}");
+        assert!(said.contains("has 5 bytes, more than the 4 accepted"), "{said}");
         let said = sent.unwrap_err().to_string();
         assert!(said.contains("does not accept messages of 5 bytes") && got.layout.is_none(), "{said}");
         // Another number than agreed on.

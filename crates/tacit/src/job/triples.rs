@@ -717,10 +717,11 @@ mod tests {
         assert!(small.has_learned().contains("nothing is promised"));
         let checked = job(Kind::Bits, 5, AUTHENTICATED.name);
         assert!(!checked.has_learned().contains("nothing is promised"));
-        assert!(small.memory(1) < 25 << 20 && checked.memory(1) < 49 << 20);
+        assert!(small.memory(1) < 34 << 20, "{}", small.memory(1));
+        assert!(checked.memory(1) < 49 << 20, "{}", checked.memory(1));
         // A piece has 2^20 OTs, whatever they make, and every thread its own.
         let words = job(Kind::Words, 1 << 30, "kos");
-        assert!((88 << 20..100 << 20).contains(&words.memory(1)), "{}", words.memory(1));
+        assert!((88 << 20..110 << 20).contains(&words.memory(1)), "{}", words.memory(1));
         assert!(words.memory(4) > 3 * words.memory(1));
         let all = job(Kind::Bits, 1 << 40, AUTHENTICATED.name);
         assert_eq!(all.memory(1), job(Kind::Bits, WINDOW as u64, AUTHENTICATED.name).memory(1));

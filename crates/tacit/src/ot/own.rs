@@ -354,8 +354,8 @@ mod tests {
         };
         assert_eq!(told(16 << 64, 16), Ok(Layout::BLOCKS));
         assert_eq!(told(3 | 9 << 64, 8), Ok(Layout { form: Form::Text, width: 9 }));
-        assert!(told(3 | 10 << 64, 8).unwrap_err().contains("at most 8"));
-        assert!(told(1 | 9 << 64, 8).unwrap_err().contains("at most 8"));
+        assert!(told(3 | 10 << 64, 8).unwrap_err().contains("more than the 8 accepted"));
+        assert!(told(1 | 9 << 64, 8).unwrap_err().contains("more than the 8 accepted"));
         for wrong in [4 | 9 << 64, 17 << 64, 1, 3, 1 << 63 | 9 << 64] {
             assert!(told(wrong, u64::MAX).unwrap_err().contains("announced"), "{wrong}");
         }

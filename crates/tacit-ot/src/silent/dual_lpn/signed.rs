@@ -112,7 +112,7 @@ mod tests {
         for at in 9..signed.len() {
             let mut changed = signed.clone();
             changed[at] ^= 4;
-            let words = if at == 9 { "another version" } else { "does not fit" };
+            let words = if at == 9 { "another version" } else { "does not match" };
             refused(&changed, Whose::Peer(peer), words);
             refused(&changed, Whose::Anybody, words);
         }

@@ -69,7 +69,8 @@ impl Job {
             return total + each.flags() as u64;
         }
         match (&self.reveal, self.bounds) {
-            (Reveal::Of(Statistic::Over(_), _), _) => count,
+            // A number, or that no key has one.
+            (Reveal::Of(Statistic::Over(_), _), _) => count + 1,
             // One number, or that there is none.
             (Reveal::Of(..), Some(bounds)) => u64::from(bounds.sum_bits(1)) + 1,
             (Reveal::Mean(_), Some(bounds)) => u64::from(bounds.sum_bits(keys)) + count,
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(job(sum(), None).carries(10), 10);
         assert_eq!(job(sum(), bounds(i64::MIN, i64::MAX)).carries(1000), 64 + 10);
         assert_eq!(job(mean(), bounds(5, 6)).carries(100), 10 + 7);
-        assert_eq!(job(Reveal::Of(Statistic::Over(3), "amount".into()), None).carries(100), 7);
+        assert_eq!(job(Reveal::Of(Statistic::Over(3), "amount".into()), None).carries(100), 8);
         assert_eq!(job(Reveal::Of(Statistic::Max, "amount".into()), bounds(5, 6)).carries(100), 4);
         let of = |name, total, bounds| Job { each: Some(each(name, total)), ..job(Reveal::Shares, bounds) };
         assert_eq!(of("lt32", Aggregate::Count, None).carries(100), 7);

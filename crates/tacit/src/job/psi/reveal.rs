@@ -120,7 +120,8 @@ impl Reveal {
                     Statistic::Min => format!("the smallest {column} of a common key"),
                     Statistic::Over(limit) => format!("how many common keys have {column} above {limit}"),
                 };
-                format!("{what}{withheld}")
+                let with_one = if withheld.is_empty() { "" } else { " with one" };
+                format!("{what}, or that none has one{withheld}{with_one}")
             }
         }
     }
