@@ -101,7 +101,7 @@ fn the_regret_is_recorded_with_every_candidates_time() {
     for (record, security) in regrets.iter().zip(["semi-honest", "malicious"]) {
         assert_eq!((&record["name"], &record["security"]), (&"planner".into(), &security.into()));
         let candidates = record["candidates"].as_object().unwrap();
-        assert_eq!(candidates.len(), if security == "malicious" { 4 } else { 5 });
+        assert_eq!(candidates.len(), if security == "malicious" { 5 } else { 6 });
         let times = candidates.values().map(|c| c["wall_ms_min"].as_f64().unwrap());
         let best = times.fold(f64::INFINITY, f64::min);
         let regret = record["wall_ms_min"].as_f64().unwrap() / best;

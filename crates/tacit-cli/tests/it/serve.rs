@@ -360,7 +360,7 @@ fn every_rule_refuses_and_says_which_it_is() {
         job("carols", "allow = [\"carol\"]"),
         job(
             "fat",
-            "memory_mib = 16\nreveal = [\"max:amount\"]\ngive = [\"amount\"]\nsecurity = \"semi-honest\"",
+            "memory_mib = 64\nreveal = [\"max:amount\"]\ngive = [\"amount\"]\nsecurity = \"semi-honest\"\nmin_peer_keys = 100000\nmax_peer_keys = 200000",
         ),
         job("gone", "").replace("source = \"customers\"", "source = \"gone\""),
     ]

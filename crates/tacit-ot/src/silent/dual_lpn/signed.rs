@@ -53,7 +53,7 @@ pub fn sign(message: &[u8], author: &Identity) -> Result<Vec<u8>> {
 
 /// The message in `bytes`, once its signature was checked, and who signed it.
 ///
-/// Errors: `Malformed` for a signature that does not fit, one of another key than is asked for, or none where
+/// Errors: `Malformed` for a signature that does not match, one of another key than is asked for, or none where
 /// one is.
 pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<(&'a [u8], Option<PublicKey>)> {
     let Some(rest) = bytes.strip_prefix(&MAGIC) else {
@@ -122,6 +122,6 @@ mod tests {
         // Alice's key in front of Eve's signature.
         let mut claimed = sign(b"message", &eve).unwrap();
         claimed[10..42].copy_from_slice(&peer[0].to_bytes());
-        refused(&claimed, Whose::Peer(peer), "does not fit");
+        refused(&claimed, Whose::Peer(peer), "does not match");
     }
 }
