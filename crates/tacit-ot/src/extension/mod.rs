@@ -5,7 +5,7 @@
 //! | [`iknp`] | correlated OT | semi-honest | 15.875 |
 //! | [`kos`] | correlated OT | malicious | 15.94 in full batches |
 //! | [`oos`] | 1-out-of-2^k OT over a linear code | malicious | length of the code / 8 |
-//! | [`softspoken`] | correlated OT | either | 2, 4 or 8, malicious 2.3, 4.3 or 8.3 |
+//! | [`softspoken`] | correlated OT | either | 2, 4 or 8, malicious 0.04 more |
 //!
 //! [`crate::convert`] makes random and chosen OT of any of them. Forks of one sender or receiver are streams
 //! of one setup, each for a channel of its own.
