@@ -9,7 +9,7 @@ FEATURES := tacit-cli/postgres,tacit-cli/s3,tacit-cli/adbc,tacit-py/postgres,tac
 # The crates with heavy tests, which are linted too.
 LONG := $(shell grep -l '^long-tests' crates/*/Cargo.toml | sed 's|crates/\(.*\)/Cargo.toml|\1/long-tests|' | paste -sd,)
 
-.PHONY: all demo dist dist-windows audit test test-long bench constant-time fuzz miri asan undefined work work-update embedded lint docs book \
+.PHONY: all demo dist dist-macos dist-windows audit test test-long bench constant-time fuzz miri asan undefined work work-update embedded lint docs book \
   venv clean
 
 all:
@@ -29,6 +29,10 @@ dist:
 # The command for Windows, built across by mingw: beside it, in target/dist.
 dist-windows:
 	scripts/dist_windows.sh
+
+# The command for macOS, built across by Zig: beside it too. Nothing here can run it.
+dist-macos:
+	scripts/dist_macos.sh
 
 # Licences, origins and withdrawn releases of all dependencies, as the registry knows them now; known weaknesses
 # where `cargo audit` is installed, which fetches its list.

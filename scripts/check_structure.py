@@ -28,20 +28,20 @@ ROOT = Path(__file__).resolve().parent.parent
 # The house, from the ground up: a crate may use those on the floors below its own.
 FLOORS = [
     ["tacit-crypto"],
-    ["tacit-net", "tacit-roted", "tacit-data"],
+    ["tacit-net", "tacit-roted", "tacit-data", "tacit-query"],
     ["tacit-ot"],
     ["tacit-store"],
     ["tacit-2pc"],
     ["tacit-lang"],
     ["tacit-psi"],
     ["tacit"],
-    ["tacit-console", "tacit-serve"],
+    ["tacit-console", "tacit-serve", "tacit-ui"],
     ["tacit-bench", "tacit-fuzz"],
     ["tacit-cli", "tacit-py"],
 ]
 
 # The crates whose user types options.
-COMMANDS = {"tacit-console", "tacit-bench", "tacit-cli"}
+COMMANDS = {"tacit-console", "tacit-bench", "tacit-ui", "tacit-cli"}
 
 # Where the kernels live, and the plain types of their crate that they may name.
 KERNELS = "tacit-crypto/src/simd/"
@@ -49,6 +49,7 @@ SHARED = {
     "Block": "128 bits: what kernels read and write",
     "Poly": "coefficients: what the ring's kernels read and write",
     "Ring": "the tables of a ring's transform",
+    "wipe_blocks": "memory is wiped before it is given back, by all cores",
 }
 
 # Where else `unsafe` may be.
@@ -65,7 +66,7 @@ OWN = {
     "what a module declares of its own": """AFTER LINKS NAME NAMES OUTPUTS PHASES PROTOCOL PROTOCOLS
         PURPOSE TABLES TABLE_4""",
     "the version of a module's messages, and what its hash is separated by": "CONTEXT VERSION",
-    "the most that a module takes": "LARGEST_RUN LONGEST MAX_ELEMENTS MAX_FILE",
+    "the most that a module takes": "LARGEST_RUN LONGEST MAX_ELEMENTS MAX_FILE MOST_BITS MOST_GROUPS",
     "a letter, a mark or a measure of the module's own": "COLUMNS FIELD K NONE",
 }
 

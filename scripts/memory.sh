@@ -47,6 +47,8 @@ asan)
   fi
   # What a caught panic threw is left lying on purpose (`fence.rs`), which is no leak to look for.
   export RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=target/asan ASAN_OPTIONS=detect_leaks=0
+  # Its reports name lines.
+  export CARGO_PROFILE_DEV_DEBUG=line-tables-only
   "${CARGO:-cargo}" +nightly test -p tacit-crypto --lib --target "$target"
   ;;
 *)

@@ -45,6 +45,8 @@ class Counts:
     def __init__(self, live):
         self.passed = self.failed = 0
         self.times = []
+        # Seconds of processor time of all tests: what a busy machine does not change much.
+        self.worked = 0.0
         # Whether what tests print is shown as it comes: where one binary runs at a time.
         self.live = live
         self.lock = threading.Lock()
@@ -78,15 +80,24 @@ def start(command, env, **options):
     return subprocess.Popen(command, env=env, text=True, errors="replace", **options)
 
 
+def ended(run):
+    """Waits for a process; whether it succeeded, and the processor time of it and of all that it waited for."""
+    _, status, used = os.wait4(run.pid, 0)
+    run.returncode = os.waitstatus_to_exitcode(status)
+    return run.returncode == 0, used.ru_utime + used.ru_stime
+
+
 def compile_tests(arguments, env, ready):
-    """Compiles every test and hands each binary to `ready` when it is; false if something does not compile."""
-    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--message-format=json-render-diagnostics", *arguments]
+    """Compiles every test and hands each binary to `ready` when it is; whether everything compiles, and the processor
+    time."""
+    # Examples and benchmarks without tests are compiled by the lints.
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--tests", "--message-format=json-render-diagnostics", *arguments]
     run = start(command, env, cwd=ROOT, stdout=subprocess.PIPE)
     for line in run.stdout:
         message = json.loads(line) if line.startswith("{") else {}
         if message.get("executable"):
             ready(Binary(message))
-    return run.wait() == 0
+    return ended(run)
 
 
 def count(run, counts, name):
@@ -96,12 +107,13 @@ def count(run, counts, name):
         lines.append(line)
         if counts.live:
             print(line, end="", flush=True)
-    sound = run.wait() == 0
+    sound, worked = ended(run)
     with counts.lock:
         if not counts.live:
             sys.stdout.writelines(lines)
         tally(lines, sound, counts, name)
-        print(f"  {name} ({time.monotonic() - begin:.0f} s)", flush=True)
+        counts.worked += worked
+        print(f"  {name} ({time.monotonic() - begin:.0f} s, of a processor {worked:.0f} s)", flush=True)
 
 
 def tally(lines, sound, counts, name):
@@ -137,16 +149,20 @@ def run_examples(options, env, counts):
 
 
 def python_test(script, env):
-    """One of our Python tests, which end with `N passed, N failed`; returns both numbers, and what it said."""
+    """One of our Python tests, which end with `N passed, N failed`; returns both numbers, what it said and the
+    processor time."""
     begin = time.monotonic()
-    run = subprocess.run([sys.executable, script], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
+    command = [sys.executable, script]
+    run = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
+    output = run.stdout.read()
+    sound, worked = ended(run)
     seconds = time.monotonic() - begin
-    said = f"+ {script.relative_to(ROOT)}\n{run.stdout.rstrip()}\n  ({seconds:.0f} s)"
-    last = re.search(r"^(\d+) passed, (\d+) failed$", run.stdout, re.MULTILINE)
+    said = f"+ {script.relative_to(ROOT)}\n{output.rstrip()}\n  ({seconds:.0f} s, of a processor {worked:.0f} s)"
+    last = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
     if not last:
-        return 0, 1, said
+        return 0, 1, said, worked
     passed, failed = int(last[1]), int(last[2])
-    return passed, failed or int(run.returncode != 0), said
+    return passed, failed or int(not sound), said, worked
 
 
 def long_features():
@@ -251,7 +267,8 @@ class Lanes:
             self.changed.notify_all()
         if self.counts.live and compiled:
             self.begin()
-        if compiled:
+        # What the examples show does not depend on the kernels.
+        if compiled and not self.options.portable:
             run_examples(self.options, self.env, self.counts)
         for thread in self.threads:
             if thread.is_alive():
@@ -277,8 +294,8 @@ def main():
     preparing = subprocess.Popen(prepare, cwd=ROOT, env=env, **quiet) if scripts else None
     begin = time.monotonic()
     lanes = Lanes(options, env, counts)
-    compiled = compile_tests(arguments_of(options), env, lanes.add)
-    print(f"  compiled ({time.monotonic() - begin:.0f} s)", flush=True)
+    compiled, compiling = compile_tests(arguments_of(options), env, lanes.add)
+    print(f"  compiled ({time.monotonic() - begin:.0f} s, of a processor {compiling:.0f} s)", flush=True)
     if preparing:
         preparing.wait()
     # What the scripts try is the command that was just built; they would build it with other features.
@@ -292,14 +309,16 @@ def main():
             print("0 passed, 1 failed", flush=True)
             return 1
         print(f"  ({time.monotonic() - begin:.0f} s)", flush=True)
-        for passed, failed, said in (
+        for passed, failed, said, worked in (
             (python_test(script, others_env) for script in scripts) if alone else (other.result() for other in others)
         ):
             print(said, flush=True)
             counts.add(passed, failed)
+            counts.worked += worked
     if options.times:
         print(counts.table())
     counts.add(0, int(counts.passed + counts.failed == 0))
+    print(f"processor time: {compiling:.0f} s to compile, {counts.worked:.0f} s of tests")
     print(f"{counts.passed} passed, {counts.failed} failed", flush=True)
     return 1 if counts.failed else 0
 

@@ -2,7 +2,7 @@
 """The page of `tacit serve --dashboard`, and its metrics, of a service that granted and refused.
 
 The questions are asked over HTTP, then by headless Chromium: in light and dark, at 400 pixels wide, by keyboard
-alone, and while the figures change. Chromium is driven through its pipe; nothing else is needed for that.
+alone, and while the figures change.
 
     scripts/test_dashboard.py [--picture FOLDER]
 
@@ -12,14 +12,11 @@ Ends with `N passed, N failed`; the exit code is 0 only if nothing failed. Where
 package `chromium`) it says so, and tests what does not need it.
 """
 
-import base64
 import http.client
 import json
 import os
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,19 +24,15 @@ import time
 import unittest
 from pathlib import Path
 
+from chromium import CHROMIUM, CONTRAST, PATIENCE, Browser, free_port, until
+
 ROOT = Path(__file__).resolve().parent.parent
 TACIT = Path(os.environ.get("TACIT", ROOT / "target/debug/tacit"))
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PATIENCE = 20
 # Rows and keys of the tables, none of which may be seen anywhere.
 ROWS = re.compile(r"example\.com|user\d")
+# Whether the page has its figures.
+SHOWS_RUNS = "document.querySelector('#runs-table td') !== null"
 PICTURES = None
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Service:
@@ -143,98 +136,6 @@ output = "results"
         self.process.terminate()
         self.process.wait(PATIENCE)
         self.log.close()
-        self.folder.cleanup()
-
-
-def until(is_so, complaint):
-    start = time.monotonic()
-    while not is_so():
-        if time.monotonic() - start > PATIENCE:
-            raise AssertionError(complaint)
-        time.sleep(0.05)
-
-
-class Browser:
-    """Headless Chromium with one page, spoken to through its pipe."""
-
-    def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()
-        theirs_in, ours_out = os.pipe()
-        ours_in, theirs_out = os.pipe()
-        words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
-        words += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-        words += ["--host-resolver-rules=MAP evil.example 127.0.0.1"]
-        words += ["--remote-debugging-pipe", f"--user-data-dir={self.folder.name}", "about:blank"]
-        # It reads its file 3 and writes its file 4.
-        shell = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        self.process = subprocess.Popen(
-            ["sh", "-c", shell, CHROMIUM, *words],
-            pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )
-        os.close(theirs_in)
-        os.close(theirs_out)
-        self.out, self.inn = ours_out, ours_in
-        self.number, self.rest, self.events, self.session = 0, b"", [], None
-        target = self.say("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.say("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.say(f"{domain}.enable")
-
-    def say(self, method, **params):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": params}
-        if self.session:
-            message["sessionId"] = self.session
-        os.write(self.out, json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self.rest:
-                piece = os.read(self.inn, 1 << 16)
-                if not piece:
-                    raise AssertionError("the browser is gone")
-                self.rest += piece
-            text, _, self.rest = self.rest.partition(b"\0")
-            answer = json.loads(text)
-            if answer.get("id") == self.number:
-                if "error" in answer:
-                    raise AssertionError(f"{method}: {answer['error']}")
-                return answer["result"]
-            self.events.append(answer)
-
-    def run(self, script):
-        """The value of an expression in the page."""
-        answer = self.say("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in answer:
-            raise AssertionError(f"{script}: {answer['exceptionDetails']}")
-        return answer["result"].get("value")
-
-    def look(self, width=1200, height=900, dark=False):
-        self.say("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.say("Emulation.setEmulatedMedia", features=features)
-
-    def open(self, address):
-        self.events.clear()
-        self.say("Page.navigate", url=address)
-        until(lambda: self.run("document.readyState === 'complete' && document.querySelector('#runs-table td') !== null"),
-              "the page shows no run")
-
-    def press(self, key, code=None, text=None, shift=False):
-        codes = {"Tab": 9, "Enter": 13, " ": 32, "ArrowDown": 40, "Home": 36, "End": 35}
-        params = {"key": key, "code": code or key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
-        if text:
-            params["text"] = text
-        self.say("Input.dispatchKeyEvent", type="keyDown", **params)
-        self.say("Input.dispatchKeyEvent", type="keyUp", **params)
-
-    def picture(self, path, whole=True):
-        answer = self.say("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        Path(path).write_bytes(base64.b64decode(answer["data"]))
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait(PATIENCE)
-        os.close(self.out)
-        os.close(self.inn)
         self.folder.cleanup()
 
 
@@ -347,7 +248,7 @@ class Questions(unittest.TestCase):
 class Pages(unittest.TestCase):
     def setUp(self):
         BROWSER.look()
-        BROWSER.open(f"http://127.0.0.1:{SERVICE.page}/")
+        BROWSER.open(f"http://127.0.0.1:{SERVICE.page}/", SHOWS_RUNS, "the page shows no run")
 
     def faults(self):
         """What the browser complained of."""
@@ -490,7 +391,7 @@ class Pages(unittest.TestCase):
             time.sleep(0.6)
             for target in (address, address + "#peers"):
                 BROWSER.say("Page.navigate", url="about:blank")
-                BROWSER.open(target)
+                BROWSER.open(target, SHOWS_RUNS, "the page shows no run")
                 self.assertEqual(BROWSER.run("getComputedStyle(document.querySelector('main')).visibility"), "visible")
                 moved = BROWSER.run("""new Promise(told => {
                     new PerformanceObserver(list => told(list.getEntries().reduce((all, one) => all + one.value, 0)))
@@ -531,30 +432,11 @@ class TheEnd(unittest.TestCase):
     @unittest.skipUnless(CHROMIUM, "no Chromium")
     def test_a_page_whose_service_is_gone_says_so(self):
         BROWSER.look()
-        BROWSER.open(f"http://127.0.0.1:{SERVICE.page}/")
+        BROWSER.open(f"http://127.0.0.1:{SERVICE.page}/", SHOWS_RUNS, "the page shows no run")
         SERVICE.process.terminate()
         self.assertEqual(SERVICE.process.wait(PATIENCE), 0)
         until(lambda: "does not answer" in BROWSER.run("document.querySelector('#lost').textContent"), "not told")
         self.assertIn("12,000 of 16,000", BROWSER.run("document.body.innerText"))
-
-
-# The worst contrast between a text and what is behind it, with the text.
-CONTRAST = """(() => {
-    const parse = text => text.match(/[\\d.]+/g).map(Number);
-    const light = ([r, g, b]) => [r, g, b].map(c => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-    const behind = e => { for (; e; e = e.parentElement) {
-        const colour = parse(getComputedStyle(e).backgroundColor);
-        if (colour.length < 4 || colour[3] > 0) return colour; } return [255, 255, 255]; };
-    let worst = [99, ''];
-    for (const e of document.querySelectorAll('body *')) {
-        if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
-        if (e.matches('script, noscript, option')) continue;
-        const [a, b] = [light(parse(getComputedStyle(e).color)), light(behind(e))];
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < worst[0]) worst = [ratio, e.outerHTML.slice(0, 100)];
-    }
-    return worst; })()"""
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@
 >>> tacit.__version__.count(".")
 2
 
-The jobs: :func:`intersect` (which rows do we share), :func:`evaluate` (a function of both sides' numbers),
-:func:`request` (an intersection with a service, by its terms), :func:`ot`, :func:`vole` and :func:`triples`
+The jobs: :func:`intersect` (which rows do we share), :func:`link` (identifiers that match where keys do, to join later),
+:func:`query` (counts and sums of joined tables, in SQL),
+:func:`evaluate` (a function of both sides' numbers),
+:func:`request` and :func:`ask` (an intersection with a service, or an answer in SQL, by its terms), :func:`ot`, :func:`vole` and :func:`triples`
 (correlations for protocols of your own). Both sides call the same job with the same settings, one with ``listen="0.0.0.0:7700"``, the other with
 ``connect="host:7700"``; :func:`keygen` makes the keys by which they know each other. :class:`Session` keeps the settings for several jobs.
 """
@@ -19,6 +21,7 @@ from ._jobs import (
     Evaluation,
     File,
     Granted,
+    Identifier,
     Intersection,
     KeyPair,
     Offer,
@@ -38,6 +41,7 @@ from ._jobs import (
     triples,
     vole,
 )
+from ._link import Linked, link
 from ._number import (
     Array,
     Function,
@@ -57,6 +61,7 @@ from ._number import (
     uint,
     where,
 )
+from ._query import Answer, Answered, ask, query
 from .errors import (
     Cheated,
     Declined,
@@ -78,6 +83,8 @@ min = _number.min_
 sum = _number.sum_
 
 __all__ = [
+    "Answer",
+    "Answered",
     "Array",
     "Cheated",
     "Check",
@@ -87,9 +94,11 @@ __all__ = [
     "File",
     "Function",
     "Granted",
+    "Identifier",
     "InputError",
     "Intersection",
     "KeyPair",
+    "Linked",
     "Mismatch",
     "Number",
     "Offer",
@@ -103,6 +112,7 @@ __all__ = [
     "Transfers",
     "Type",
     "UsageError",
+    "ask",
     "check",
     "evaluate",
     "fingerprint",
@@ -115,7 +125,9 @@ __all__ = [
     "int_",
     "intersect",
     "keygen",
+    "link",
     "ot",
+    "query",
     "request",
     "sort",
     "triples",

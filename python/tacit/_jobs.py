@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from . import _adbc, _tacit
@@ -21,9 +22,27 @@ if TYPE_CHECKING:
     import polars
     from numpy.typing import NDArray
 
+    from ._link import Linked
+    from ._query import Answer, Answered, Use
+
 _log = logging.getLogger("tacit")
 
 Path: TypeAlias = "str | os.PathLike[str]"
+
+
+#: The least and the most that one key adds to a number, as the column's numbers are written.
+Bounds: TypeAlias = "tuple[int | str | Decimal, int | str | Decimal]"
+
+#: The columns of a key: one, or several in an order, or by name with their types.
+On: TypeAlias = "str | Sequence[str] | Mapping[str, str]"
+
+
+def _written(bounds: Bounds | None) -> str | None:
+    """Bounds as the command line writes them."""
+    if bounds is None:
+        return None
+    least, most = (f"{one:f}" if isinstance(one, Decimal) else str(one) for one in bounds)
+    return f"{least}..{most}"
 
 
 @dataclass(frozen=True)
@@ -170,6 +189,10 @@ class Intersection(_Passed):
     #: With ``all_rows=True`` all of your rows, as an Arrow stream, with a column ``matched`` and the peer's columns, which
     #: are null where a row does not match.
     all_rows: Any = field(default=None, repr=False)
+    #: How many of your rows match; ``None`` as `matches`.
+    matching_rows: int | None = None
+    #: With `or_keys`, or types for near matches, what there is of each identifier, and what was found.
+    identifiers: tuple[Identifier, ...] = ()
     _values: bool = field(default=False, repr=False)
 
     def __len__(self) -> int:
@@ -238,6 +261,78 @@ class Granted(Intersection):
     records: str = ""
     #: Whether both sides have signed the record.
     signed_by_both: bool = False
+
+
+def _uses(allow: Mapping[str, Use | Sequence[Use]] | None) -> list[tuple[str, str]] | None:
+    """What columns may be used for, as the native half takes it."""
+    if allow is None:
+        return None
+    uses = {column: [use] if isinstance(use, str) else list(use) for column, use in allow.items()}
+    return [(column, use) for column, of in uses.items() for use in of]
+
+
+def _recorded_values(table: Any, keep: Path | None) -> bool:
+    """Whether a table of a run that is recorded is a list of strings; an error if no file holds it."""
+    in_memory = not isinstance(table, (str, os.PathLike))
+    if in_memory == (keep is None):
+        raise UsageError(
+            "a record commits to a file: give the table's path, or a table in memory and keep=, "
+            "the new Arrow file to store it in"
+        )
+    return in_memory and not _is_arrow(table)
+
+
+def _taken(
+    offered: _tacit.Offered,
+    job: str,
+    table: Any,
+    admit: Callable[[], On | None],
+    accept: Callable[[Offer], bool] | Literal[True],
+    keep: Path | None,
+    *,
+    null: str | Sequence[str],
+    or_keys: Sequence[On] = (),
+    max_row_mib: int | None,
+) -> _tacit.Keys:
+    """The keys of a table once the terms of `offered` are taken, of the columns that `admit` says; otherwise the offer
+    is declined."""
+    kept = None
+    try:
+        offer_terms = json.loads(offered.terms())
+        on, path = admit(), table
+        if keep is not None:
+            values = _recorded_values(table, keep)
+            path, on = keep, _VALUES if values else on
+            _tacit.keep(_tacit.Rows.of_strings(list(table)) if values else table, keep)
+            kept = keep
+        normalisation = (offer_terms["nfc"], offer_terms["trim"], offer_terms["case_fold"])
+        keys: _tacit.Keys
+        keys, _ = _keys(
+            path, on, *normalisation, null, or_keys=or_keys, max_row_mib=max_row_mib, recorded=True
+        )
+        offer = Offer(job, tuple(offered.words(keys.distinct)), offer_terms, offered.terms_hash())
+        _log.info("%s", offer)
+        if not (accept is True or accept(offer)):
+            raise Declined("the terms were declined")
+    except BaseException:
+        with suppress(Error):
+            offered.decline()
+        if kept is not None:
+            os.remove(kept)
+        raise
+    return keys
+
+
+def _record(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the record of a run lies, and whether both sides have signed it."""
+    if raw["record_fault"] is not None:
+        _log.error(
+            "run %s is complete, but its record could not be written: %s; the next request records it once "
+            "that is fixed",
+            raw["run"],
+            raw["record_fault"],
+        )
+    return {"run": raw["run"], "records": os.fspath(raw["records"]), "signed_by_both": raw["signed"]}
 
 
 def _literal(value: Any) -> str:
@@ -373,6 +468,22 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Identifier:
+    """One of several identifiers by which rows may match."""
+
+    #: Its columns' names, joined by ``+``.
+    name: str
+    #: Your rows that have it.
+    rows: int
+    #: Its distinct values in your rows, each of which counts as a key.
+    distinct: int
+    #: How many of these the peer has too; ``None`` without a result.
+    matches: int | None = None
+    #: Your rows that match by it and by none in front of it.
+    rows_matched_by: int | None = None
+
+
+@dataclass(frozen=True)
 class Check:
     """What an intersection would see of a table."""
 
@@ -387,6 +498,8 @@ class Check:
     reasons: tuple[Reason, ...] = ()
     #: What is odd about the keys, in words: words for nothing, text that looks like another type.
     hints: tuple[str, ...] = ()
+    #: What there is of each identifier, where there are several.
+    identifiers: tuple[Identifier, ...] = ()
 
 
 _PASSED = ("bytes_sent", "bytes_received", "rounds")
@@ -404,20 +517,43 @@ def _is_arrow(table: Any) -> bool:
     return hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")
 
 
+def _columns(on: On, or_keys: Sequence[On] = ()) -> tuple[list[str], list[str] | None, list[int]]:
+    """The columns of all identifiers, their types, and where each identifier but the first begins."""
+    if isinstance(or_keys, (str, Mapping)):
+        raise UsageError(
+            'or_keys: give a list of identifiers, such as ["phone", {"name": "name", "born": "date"}]'
+        )
+    names = [on] if isinstance(on, str) else list(on)
+    types = list(on.values()) if isinstance(on, Mapping) else None
+    further: list[int] = []
+    if or_keys:
+        types = types or ["text"] * len(names)
+        for one in or_keys:
+            columns = [one] if isinstance(one, str) else list(one)
+            if not columns:
+                raise UsageError("or_keys: each identifier has one column at least")
+            further.append(len(names))
+            names += columns
+            types += list(one.values()) if isinstance(one, Mapping) else ["text"] * len(columns)
+    return names, types, further
+
+
 def _keys(
     table: Any,
-    on: str | Sequence[str] | Mapping[str, str] | None,
+    on: On | None,
     nfc: bool,
     trim: bool,
     case_fold: bool,
     null: str | Sequence[str] = (),
     *,
+    or_keys: Sequence[On] = (),
     max_row_mib: int | None = None,
     recorded: bool = False,
 ) -> tuple[Any, bool]:
     nulls = [null] if isinstance(null, str) else list(null)
-    types = list(on.values()) if isinstance(on, Mapping) else None
-    names = [on] if isinstance(on, str) else None if on is None else list(on)
+    if on is None and or_keys:
+        raise UsageError("or_keys: these are further identifiers; name the first one with on")
+    names, types, further = _columns(on, or_keys) if on is not None else (None, None, [])
     path = isinstance(table, (str, os.PathLike))
     if path or _is_arrow(table):
         if names is None:
@@ -449,6 +585,7 @@ def _keys(
             table,
             names,
             types=types,
+            further=further,
             nfc=nfc,
             trim=trim,
             case_fold=case_fold,
@@ -469,7 +606,15 @@ def _keys(
     )
 
 
-def _gained(raw: Mapping[str, Any], values: bool) -> dict[str, Any]:
+def _identifiers(keys: Any, raw: Mapping[str, Any] | None = None) -> tuple[Identifier, ...]:
+    """What a table has of each of several identifiers, or of variants, and what a run found of them; nothing of one key."""
+    if len(keys.identifiers) == 1 and not keys.has_variants:
+        return ()
+    found = (raw or {}).get("identifiers") or [(None, None)] * len(keys.identifiers)
+    return tuple(Identifier(*has, *matched) for has, matched in zip(keys.identifiers, found, strict=True))
+
+
+def _gained(raw: Mapping[str, Any], values: bool, keys: Any) -> dict[str, Any]:
     value, counted, total = raw.get("value"), raw.get("counted"), None
     if counted is not None:
         value, total = (value / counted if counted else None), value
@@ -480,6 +625,8 @@ def _gained(raw: Mapping[str, Any], values: bool) -> dict[str, Any]:
         "peer_keys": raw["peer_keys"],
         "peer_learned": raw["peer_learned"],
         "matches": raw.get("matches"),
+        "matching_rows": raw.get("matching_rows"),
+        "identifiers": _identifiers(keys, raw),
         "rows": raw.get("rows"),
         "value": value,
         "withheld": raw.get("withheld", False),
@@ -570,14 +717,16 @@ class Session:
     def intersect(
         self,
         table: Any,
-        on: str | Sequence[str] | Mapping[str, str] | None = None,
+        on: On | None = None,
         *,
+        or_keys: Sequence[On] = (),
+        matched_by: str | None = None,
         result: Literal["me", "peer", "both"] = "me",
         reveal: str = "rows",
         give: str | Sequence[str] = (),
         duplicates: Literal["refuse", "first", "all"] = "refuse",
         min_matches: int = 0,
-        bounds: tuple[int, int] | None = None,
+        bounds: Bounds | None = None,
         result_to_owner: bool = False,
         protocol: str = "auto",
         max_peer_keys: int | None = None,
@@ -593,7 +742,7 @@ class Session:
         progress: Listener = None,
     ) -> Intersection:
         """As :func:`tacit.intersect`, with this session's peer."""
-        keys, values = _keys(table, on, nfc, trim, case_fold, null, max_row_mib=max_row_mib)
+        keys, values = _keys(table, on, nfc, trim, case_fold, null, or_keys=or_keys, max_row_mib=max_row_mib)
         with _Told(progress) as told:
             raw = _tacit.intersect(
                 self._peer,
@@ -603,7 +752,7 @@ class Session:
                 give=[give] if isinstance(give, str) else list(give),
                 duplicates=duplicates,
                 min_matches=min_matches,
-                bounds=bounds,
+                bounds=_written(bounds),
                 result_to_owner=result_to_owner,
                 protocol=protocol,
                 max_peer_keys=max_peer_keys,
@@ -611,22 +760,92 @@ class Session:
                 allow_line_ends=allow_line_ends,
                 rest=rest,
                 all_rows=all_rows,
+                matched_by=matched_by,
                 progress=told,
             )
-        return Intersection(**_gained(raw, values))
+        return Intersection(**_gained(raw, values, keys))
+
+    def link(
+        self,
+        table: Any,
+        on: On | None = None,
+        *,
+        id_column: str = "link_id",
+        max_peer_keys: int | None = None,
+        null: str | Sequence[str] = (),
+        max_row_mib: int | None = None,
+        nfc: bool = True,
+        trim: bool = True,
+        case_fold: bool = True,
+        progress: Listener = None,
+    ) -> Linked:
+        """As :func:`tacit.link`, with this session's peer."""
+        from ._link import _linked
+
+        keys, values = _keys(table, on, nfc, trim, case_fold, null, max_row_mib=max_row_mib)
+        with _Told(progress) as told:
+            raw = _tacit.link(
+                self._peer, keys, id_column=id_column, max_peer_keys=max_peer_keys, progress=told
+            )
+        return _linked(raw, values)
+
+    def query(
+        self,
+        sql: str,
+        table: Any,
+        *,
+        side: Literal["ours", "theirs"] | None = None,
+        result: Literal["me", "peer", "both"] = "me",
+        min_group: int = 10,
+        allow: Mapping[str, Use | Sequence[Use]] | None = None,
+        result_to_owner: bool = False,
+        duplicates: Literal["refuse", "first"] = "refuse",
+        max_peer_keys: int | None = None,
+        null: str | Sequence[str] = (),
+        max_row_mib: int | None = None,
+        nfc: bool = True,
+        trim: bool = True,
+        case_fold: bool = True,
+        progress: Listener = None,
+    ) -> Answer:
+        """As :func:`tacit.query`, with this session's peer."""
+        from ._query import _answer
+
+        if duplicates not in ("refuse", "first"):
+            raise UsageError('duplicates: "refuse" or "first"')
+        question = _tacit.Question(sql, self._peer, side)
+        keys, values = _keys(table, dict(question.key), nfc, trim, case_fold, null, max_row_mib=max_row_mib)
+        if values:
+            raise UsageError("a question is about a table with columns, not about a list of strings")
+        with _Told(progress) as told:
+            raw = _tacit.query(
+                self._peer,
+                keys,
+                question,
+                result=result,
+                min_group=min_group,
+                allow=_uses(allow),
+                result_to_owner=result_to_owner,
+                first=duplicates == "first",
+                max_peer_keys=max_peer_keys,
+                progress=told,
+            )
+        return _answer(raw)
 
     def request(
         self,
         job: str,
         table: Any,
-        on: str | Sequence[str] | Mapping[str, str] | None = None,
+        on: On | None = None,
         *,
+        or_keys: Sequence[On] = (),
+        matched_by: str | None = None,
         accept: Callable[[Offer], bool] | Literal[True],
         result: Literal["me", "peer", "both"] | None = None,
         reveal: str | None = None,
         give: str | Sequence[str] = (),
         result_to_owner: bool = False,
-        bounds: tuple[int, int] | None = None,
+        bounds: Bounds | None = None,
         max_peer_keys: int | None = None,
         terms: str | None = None,
         duplicates: Literal["refuse", "first", "all"] = "refuse",
@@ -641,46 +860,35 @@ class Session:
         progress: Listener = None,
     ) -> Granted:
         """As :func:`tacit.request`, with this session's peer, which is the service."""
-        path = table if isinstance(table, (str, os.PathLike)) else None
-        if (path is None) == (keep is None):
-            raise UsageError(
-                "a record commits to a file: give the table's path, or a table in memory and keep=, "
-                "the new Arrow file to store it in"
-            )
+        values = _recorded_values(table, keep)
         gives = [give] if isinstance(give, str) else list(give)
-        values = path is None and not _is_arrow(table)
         with _Told(progress) as told:
             offered = _tacit.ask(self._peer, job, reveal=reveal, result=result, progress=told)
-            offer_terms = json.loads(offered.terms())
-            kept = None
-            try:
+
+            def admit() -> On | None:
                 offered.admit(
-                    1 if on is None or isinstance(on, str) else len(on),
+                    *(_columns(on, or_keys) if on is not None else ([_VALUES], None, [])),
                     gives,
                     unattended=accept is True and result is None,
                     seen=accept is not True,
-                    bounds=bounds if result_to_owner else None,
+                    bounds=_written(bounds) if result_to_owner else None,
                     max_peer_keys=max_peer_keys,
                     terms=terms,
                     max_cell=max_cell,
                 )
-                if path is None:
-                    assert keep is not None
-                    path, on = keep, _VALUES if values else on
-                    _tacit.keep(_tacit.Rows.of_strings(list(table)) if values else table, keep)
-                    kept = keep
-                normalisation = (offer_terms["nfc"], offer_terms["trim"], offer_terms["case_fold"])
-                keys, _ = _keys(path, on, *normalisation, null, max_row_mib=max_row_mib, recorded=True)
-                offer = Offer(job, tuple(offered.words(keys.distinct)), offer_terms, offered.terms_hash())
-                _log.info("%s", offer)
-                if not (accept is True or accept(offer)):
-                    raise Declined("the terms were declined")
-            except BaseException:
-                with suppress(Error):
-                    offered.decline()
-                if kept is not None:
-                    os.remove(kept)
-                raise
+                return on
+
+            keys = _taken(
+                offered,
+                job,
+                table,
+                admit,
+                accept,
+                keep,
+                null=null,
+                or_keys=or_keys,
+                max_row_mib=max_row_mib,
+            )
             raw = offered.run(
                 keys,
                 duplicates=duplicates,
@@ -689,20 +897,72 @@ class Session:
                 allow_line_ends=allow_line_ends,
                 rest=rest,
                 all_rows=all_rows,
+                matched_by=matched_by,
             )
-        if raw["record_fault"] is not None:
-            _log.error(
-                "run %s is complete, but its record could not be written: %s; the next request records it once "
-                "that is fixed",
-                raw["run"],
-                raw["record_fault"],
+        return Granted(**_gained(raw, values, keys), **_record(raw))
+
+    def ask(
+        self,
+        job: str,
+        table: Any,
+        *,
+        sql: str | None = None,
+        question: str | None = None,
+        values: Mapping[str, Any] | None = None,
+        accept: Callable[[Offer], bool] | Literal[True],
+        result: Literal["me", "peer", "both"] | None = None,
+        min_group: int = 10,
+        allow: Mapping[str, Use | Sequence[Use]] | None = None,
+        result_to_owner: bool = False,
+        max_peer_keys: int | None = None,
+        terms: str | None = None,
+        duplicates: Literal["refuse", "first"] = "refuse",
+        null: str | Sequence[str] = (),
+        max_row_mib: int | None = None,
+        keep: Path | None = None,
+        records: Path | None = None,
+        progress: Listener = None,
+    ) -> Answered:
+        """As :func:`tacit.ask`, with this session's peer, which is the service."""
+        from ._query import Answered, _answer_of
+
+        if duplicates not in ("refuse", "first"):
+            raise UsageError('duplicates: "refuse" or "first"')
+        if (sql is None) == (question is None):
+            raise UsageError("give sql=, a text of your own, or question=, the name of one of the service's")
+        if values is not None and question is None:
+            raise UsageError(
+                "values: they are those of a question of the service's; give question=, its name"
             )
-        return Granted(
-            **_gained(raw, values),
-            run=raw["run"],
-            records=os.fspath(raw["records"]),
-            signed_by_both=raw["signed"],
-        )
+        if _recorded_values(table, keep):
+            raise UsageError("a question is about a table with columns, not about a list of strings")
+        if values is not None and not isinstance(values, Mapping):
+            raise UsageError('values: give them by name, such as {"least": 100}')
+        chosen = [(str(name), str(value)) for name, value in (values or {}).items()]
+        with _Told(progress) as told:
+            offered = _tacit.ask(
+                self._peer,
+                job,
+                result=result,
+                sql=sql,
+                question=None if question is None else (question, chosen),
+                progress=told,
+            )
+
+            def admit() -> On:
+                offered.admit_answer(
+                    unattended=accept is True and result is None,
+                    min_group=min_group,
+                    allow=_uses(allow),
+                    result_to_owner=result_to_owner,
+                    max_peer_keys=max_peer_keys,
+                    terms=terms,
+                )
+                return dict(offered.answer_key())
+
+            keys = _taken(offered, job, table, admit, accept, keep, null=null, max_row_mib=max_row_mib)
+            raw = offered.answer(keys, first=duplicates == "first", records=records)
+        return Answered(**_answer_of(raw), **_record(raw))
 
     def evaluate(
         self,
@@ -965,14 +1225,16 @@ def _transfers(raw: dict[str, Any]) -> Transfers:
 
 def intersect(
     table: Any,
-    on: str | Sequence[str] | Mapping[str, str] | None = None,
+    on: On | None = None,
     *,
+    or_keys: Sequence[On] = (),
+    matched_by: str | None = None,
     result: Literal["me", "peer", "both"] = "me",
     reveal: str = "rows",
     give: str | Sequence[str] = (),
     duplicates: Literal["refuse", "first", "all"] = "refuse",
     min_matches: int = 0,
-    bounds: tuple[int, int] | None = None,
+    bounds: Bounds | None = None,
     result_to_owner: bool = False,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
@@ -1008,7 +1270,14 @@ def intersect(
     on:
         The column, or the columns in the order that both sides agree on, that make the key; with their types,
         such as ``{"mail": "email", "tel": "phone:NL"}``, as the command's ``--key`` has them. Nulls, empty text
-        and what is no key of its type make no key; floating-point columns are refused.
+        and what is no key of its type make no key; floating-point columns are refused. Types for near matches
+        (``{"last": "name~1", "born": "date~1"}``) make several keys of a row, as `or_keys` does.
+    or_keys:
+        Further identifiers, each as `on` is: a row matches by the first that both sides have. As many, of the same
+        types in the same order, on both sides. The side with the result learns for each of its identifiers whether the
+        peer has it, and each counts as a key. With ``reveal="rows"`` or ``"payload"``.
+    matched_by:
+        With `or_keys`, the name of a column of ``rows`` and ``all_rows`` that says by which identifier a row matches.
     result:
         Who gets a result: ``"me"``, ``"peer"`` (the peer then gives ``"me"``) or ``"both"``.
     reveal:
@@ -1023,8 +1292,9 @@ def intersect(
     min_matches:
         The fewest common keys of which a number is told; the protocol holds it.
     bounds:
-        The least and the most that one key adds to a number; what is outside counts as the nearer of the two, and a
-        key's rows as one number. The same on both sides.
+        The least and the most that one key adds to a number, in the column's own unit, such as ``(0, Decimal("7.25"))``
+        for ``amount:decimal2``; what is outside counts as the nearer of the two, and a key's rows as one number. The
+        same on both sides.
     result_to_owner:
         Lets the side whose column it is get the number, which takes `bounds`: by the numbers that it chooses, that
         side can read 64 memberships and more from one result. The same on both sides.
@@ -1067,6 +1337,8 @@ def intersect(
     return where.intersect(
         table,
         on,
+        or_keys=or_keys,
+        matched_by=matched_by,
         result=result,
         reveal=reveal,
         give=give,
@@ -1092,14 +1364,16 @@ def intersect(
 def request(
     job: str,
     table: Any,
-    on: str | Sequence[str] | Mapping[str, str] | None = None,
+    on: On | None = None,
     *,
+    or_keys: Sequence[On] = (),
+    matched_by: str | None = None,
     accept: Callable[[Offer], bool] | Literal[True],
     result: Literal["me", "peer", "both"] | None = None,
     reveal: str | None = None,
     give: str | Sequence[str] = (),
     result_to_owner: bool = False,
-    bounds: tuple[int, int] | None = None,
+    bounds: Bounds | None = None,
     max_peer_keys: int | None = None,
     terms: str | None = None,
     duplicates: Literal["refuse", "first", "all"] = "refuse",
@@ -1131,7 +1405,7 @@ def request(
         The job's name in the service's policy.
     table:
         The path of your table; or a table in memory as for :func:`intersect`, with `keep`.
-    on:
+    on, or_keys, matched_by:
         As for :func:`intersect`; the service's keys are as many columns, in the same order. How text is normalised
         comes with the terms.
     accept:
@@ -1170,6 +1444,8 @@ def request(
         job,
         table,
         on,
+        or_keys=or_keys,
+        matched_by=matched_by,
         accept=accept,
         result=result,
         reveal=reveal,
@@ -1193,8 +1469,9 @@ def request(
 
 def check(
     table: Any,
-    on: str | Sequence[str] | Mapping[str, str] | None = None,
+    on: On | None = None,
     *,
+    or_keys: Sequence[On] = (),
     null: str | Sequence[str] = (),
     max_row_mib: int | None = None,
     nfc: bool = True,
@@ -1205,12 +1482,20 @@ def check(
 
     >>> import tacit
     >>> tacit.check(["Ann ", "ann", ""])
-    Check(rows=3, keys=1, rows_without_key=1, duplicate_rows=1, reasons=(Reason(column='', type='text', reason='empty', rows=1),), hints=())
+    Check(rows=3, keys=1, rows_without_key=1, duplicate_rows=1, reasons=(Reason(column='', type='text', reason='empty', rows=1),), hints=(), identifiers=())
     """
-    keys, values = _keys(table, on, nfc, trim, case_fold, null, max_row_mib=max_row_mib)
+    keys, values = _keys(table, on, nfc, trim, case_fold, null, or_keys=or_keys, max_row_mib=max_row_mib)
     refused = sorted(keys.refused, key=lambda one: -one[3])
     reasons = tuple(Reason("" if values else column, *rest) for column, *rest in refused)
-    return Check(keys.rows, keys.distinct, keys.without_key, keys.duplicates, reasons, tuple(keys.hints))
+    return Check(
+        keys.rows,
+        keys.distinct,
+        keys.without_key,
+        keys.duplicates,
+        reasons,
+        tuple(keys.hints),
+        _identifiers(keys),
+    )
 
 
 def evaluate(

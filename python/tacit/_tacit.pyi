@@ -33,6 +33,7 @@ class Keys:
         on: list[str],
         *,
         types: list[str] | None = None,
+        further: list[int] = ...,
         nfc: bool = True,
         trim: bool = True,
         case_fold: bool = True,
@@ -44,6 +45,8 @@ class Keys:
     distinct: int
     without_key: int
     duplicates: int
+    has_variants: bool
+    identifiers: list[tuple[str, int, int]]
     refused: list[tuple[str, str, str, int]]
     hints: list[str]
 
@@ -150,16 +153,30 @@ class Offered:
     def terms_hash(self) -> str: ...
     def admit(
         self,
-        columns: int,
+        on: list[str],
+        types: list[str] | None,
+        further: list[int],
         give: list[str],
         *,
         unattended: bool,
         seen: bool = True,
-        bounds: tuple[int, int] | None = None,
+        bounds: str | None = None,
         max_peer_keys: int | None = None,
         terms: str | None = None,
         max_cell: int | None = None,
     ) -> None: ...
+    def admit_answer(
+        self,
+        *,
+        unattended: bool,
+        min_group: int | None = None,
+        allow: list[tuple[str, str]] | None = None,
+        result_to_owner: bool = False,
+        max_peer_keys: int | None = None,
+        terms: str | None = None,
+    ) -> None: ...
+    def answer_key(self) -> list[tuple[str, str]]: ...
+    def answer(self, keys: Keys, *, first: bool = False, records: Path | None = None) -> dict[str, Any]: ...
     def decline(self) -> None: ...
     def run(
         self,
@@ -171,6 +188,7 @@ class Offered:
         allow_line_ends: bool = False,
         rest: bool = False,
         all_rows: bool = False,
+        matched_by: str | None = None,
     ) -> dict[str, Any]: ...
 
 class Circuit:
@@ -194,7 +212,7 @@ def intersect(
     give: list[str] = ...,
     duplicates: str = "refuse",
     min_matches: int = 0,
-    bounds: tuple[int, int] | None = None,
+    bounds: str | None = None,
     result_to_owner: bool = False,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
@@ -202,11 +220,48 @@ def intersect(
     allow_line_ends: bool = False,
     rest: bool = False,
     all_rows: bool = False,
+    matched_by: str | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ask(
-    peer: Peer, job: str, *, reveal: str | None = None, result: str | None = None, progress: Told = None
+    peer: Peer,
+    job: str,
+    *,
+    reveal: str | None = None,
+    result: str | None = None,
+    sql: str | None = None,
+    question: tuple[str, list[tuple[str, str]]] | None = None,
+    progress: Told = None,
 ) -> Offered: ...
+
+class Question:
+    def __init__(self, text: str, peer: Peer, side: str | None = None) -> None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def key(self) -> list[tuple[str, str]]: ...
+
+def link(
+    peer: Peer,
+    keys: Keys,
+    *,
+    id_column: str,
+    max_peer_keys: int | None = None,
+    progress: Told = None,
+) -> dict[str, Any]: ...
+def query(
+    peer: Peer,
+    keys: Keys,
+    question: Question,
+    *,
+    result: str = "me",
+    min_group: int | None = None,
+    allow: list[tuple[str, str]] | None = None,
+    result_to_owner: bool = False,
+    first: bool = False,
+    max_peer_keys: int | None = None,
+    progress: Told = None,
+) -> dict[str, Any]: ...
 def keep(table: Any, path: Path) -> None: ...
 def evaluate(
     peer: Peer,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from parties import free_address
+from ports import free_address
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TACIT = Path(os.environ.get("TACIT_COMMAND", ROOT / "target" / "debug" / "tacit"))

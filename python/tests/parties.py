@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
+import os
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
+import ports
 
-def free_address() -> str:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+import tacit
+
+free_address = ports.free_address
+
+ROOT = Path(__file__).resolve().parents[2]
+TACIT = os.environ.get("TACIT", str(ROOT / "target/debug/tacit"))
 
 
 class Child:
@@ -52,3 +56,34 @@ def party(code: str, **values: object) -> Iterator[Child]:
             process.kill()
         if process.stdout and not process.stdout.closed:
             process.communicate()
+
+
+POLICY = """
+version = 1
+listen = "{address}"
+identity = "alice.key"
+state = "state"
+[peers.bob]
+key = "bob.pub"
+[sources.customers]
+input = "customers.csv"
+"""
+
+
+@contextlib.contextmanager
+def service(folder: Path, policy: str) -> Iterator[tuple[tacit.Session, str]]:
+    """Alice's service of `customers.csv` in `folder`, by the rest of a policy: a session of Bob's with it, its address."""
+    for name in ("alice", "bob"):
+        tacit.keygen(folder / f"{name}.key")
+    address = free_address()
+    (folder / "policy.toml").write_text(POLICY.format(address=address) + policy)
+    command = [TACIT, "--json", "serve", "--policy", "policy.toml"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert "started" in process.stdout.readline()
+        yield tacit.Session(connect=address, identity=folder / "bob.key", peer=folder / "alice.pub"), address
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0

@@ -337,7 +337,7 @@ def test_numbers_go_against_a_malicious_peer(kind: str, value: float, counted: i
 def test_what_cannot_be_revealed_is_said_at_once() -> None:
     table = tables()["polars"]
     wrong: list[tuple[dict[str, object], type[tacit.Error], str]] = [
-        ({"reveal": "everything"}, tacit.UsageError, "give one of rows"),
+        ({"reveal": "everything"}, tacit.UsageError, "choose one of rows"),
         ({"reveal": "max:amount"}, tacit.UsageError, "semi-honest"),
         ({"reveal": "payload:city", "min_matches": 3}, tacit.UsageError, "shows the matches first"),
         ({"reveal": "payload", "result": "peer", "give": "none"}, tacit.InputError, "no column none"),

@@ -99,6 +99,37 @@ def test_amounts_are_added_up_in_hundredths(tmp_path: Path, kind: str) -> None:
         assert (ours.value, child.end()) == (None, [1950])
 
 
+def test_thresholds_and_bounds_are_in_the_columns_unit(tmp_path: Path) -> None:
+    table, address = excel(tmp_path), free_address()
+    code = """
+    from decimal import Decimal
+
+    def found(reveal, **more):
+        return tacit.intersect(
+            ["zoë", "josé", "x"], connect=address, reveal=reveal + ":Betrag:decimal2", security="semi-honest", **more
+        ).value
+    tell(found("over:7"))
+    tell(found("max", bounds=(0, Decimal("7.25"))))
+    """
+    with party(code, address=address) as child:
+        for reveal, bounds in [("over:7.00", None), ("max", ("0", "7.25"))]:
+            tacit.intersect(
+                table,
+                "Name",
+                listen=address,
+                result="peer",
+                reveal=f"{reveal}:Betrag:decimal2",
+                give="Betrag:decimal2",
+                security="semi-honest",
+                bounds=bounds,
+            )
+        assert child.end() == [1, 725]
+    with pytest.raises(tacit.UsageError, match="bounds: .*7.255"):
+        tacit.intersect(
+            ["x"], listen=address, reveal="max:a:decimal2", security="semi-honest", bounds=(0, "7.255")
+        )
+
+
 def test_keys_of_spark_have_the_same_types() -> None:
     """What Spark's tasks call on each batch."""
     from tacit import _tacit

@@ -235,7 +235,7 @@ def test_triples_with_macs() -> None:
 def test_triples_that_are_not_made() -> None:
     for asked, said in [
         ({"kind": "words"}, "semi-honest"),
-        ({"kind": "nibbles"}, "bits, words or field"),
+        ({"kind": "nibbles"}, "bits, words, field"),
         ({"kind": "bits", "field": "p61"}, "kind field"),
         ({"kind": "field", "field": "gf4", "security": "semi-honest"}, "gf128, p61, p128"),
     ]:

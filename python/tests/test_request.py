@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,22 +10,11 @@ from pathlib import Path
 
 import polars
 import pytest
-from parties import free_address
+from parties import TACIT, service
 
 import tacit
 
-ROOT = Path(__file__).resolve().parents[2]
-TACIT = os.environ.get("TACIT", str(ROOT / "target/debug/tacit"))
-
-POLICY = """
-version = 1
-listen = "{address}"
-identity = "alice.key"
-state = "state"
-[peers.bob]
-key = "bob.pub"
-[sources.customers]
-input = "customers.csv"
+POLICY = '''
 key = ["email"]
 rows_in_total = 1000000
 aggregate_runs = 1000
@@ -49,24 +37,34 @@ give = ["amount"]
 security = "semi-honest"
 max_peer_keys = 1000
 runs_a_day = 1000
-"""
+[jobs.spent]
+kind = "question"
+source = "customers"
+allow = ["bob"]
+columns = ["email:join", "amount:filter", "amount:aggregate"]
+result = ["peer"]
+security = "semi-honest"
+min_group = 2
+max_peer_keys = 1000
+runs_a_day = 1000
+[jobs.spent.questions.over]
+sql = """SELECT COUNT(*) AS n, SUM(CLIP(a.amount, 0, 99)) AS s FROM ours a JOIN theirs b ON a.email = b.mail
+WHERE a.amount >= :least AND b.segment = :segment HAVING COUNT(*) >= 2"""
+parameters.least = { type = "integer", least = 0, most = 99 }
+parameters.segment = { type = "text", values = ["odd", "it's"] }
+'''
 
 
 class Town:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ["alice", "bob"]:
-            tacit.keygen(folder / f"{name}.key")
         rows = "".join(f"user{at}@example.com,{at}\n" for at in range(40))
         (folder / "customers.csv").write_text("email,amount\n" + rows)
         self.theirs = polars.DataFrame({"mail": [f"USER{at}@example.com" for at in range(30, 50)]})
         self.path = folder / "kunden.csv"
         self.theirs.write_csv(self.path)
-        self.address = free_address()
-        (folder / "policy.toml").write_text(POLICY.format(address=self.address))
-        self.session = tacit.Session(
-            connect=self.address, identity=folder / "bob.key", peer=folder / "alice.pub"
-        )
+        self.session: tacit.Session
+        self.address: str
 
     def audit(self, records: str, *more: str) -> dict[str, object]:
         command = [TACIT, "--json", "audit", "verify", records, *more]
@@ -79,14 +77,8 @@ class Town:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     made = Town(tmp_path_factory.mktemp("town"))
-    command = [TACIT, "--json", "serve", "--policy", "policy.toml"]
-    service = subprocess.Popen(command, cwd=made.folder, stdout=subprocess.PIPE, text=True)
-    assert service.stdout is not None
-    assert "started" in service.stdout.readline()
-    yield made
-    service.terminate()
-    service.communicate(timeout=60)
-    assert service.returncode == 0
+    with service(made.folder, POLICY) as (made.session, made.address):
+        yield made
 
 
 def test_a_run_by_its_terms_leaves_a_record_signed_by_both(town: Town) -> None:
@@ -217,3 +209,53 @@ def test_a_record_that_cannot_be_written_takes_no_result_away(
     assert town.session.request("match", town.path, "mail", accept=True, records=records).signed_by_both
     found = town.audit(str(records), "--key", "bob.pub")
     assert (found["records"], found["signed_by_both"]) == (2, 2)
+
+
+def test_a_question_is_answered_and_recorded(town: Town) -> None:
+    table = town.folder / "segments.csv"
+    rows = "".join(
+        f"user{at}@example.com,{'odd' if at % 2 else chr(39).join(('it', 's'))}\n" for at in range(30, 50)
+    )
+    table.write_text("mail,segment\n" + rows)
+    keys = {"connect": town.address, "identity": town.folder / "bob.key", "peer": town.folder / "alice.pub"}
+    settings = {**keys, "security": "semi-honest", "min_group": 2}
+    for segment, least in (("odd", 33), ("it's", 0)):
+        common = [at for at in range(30, 40) if at % 2 == (segment == "odd") and at >= least]
+        values = {"least": least, "segment": segment}
+        done = tacit.ask("spent", table, question="over", values=values, accept=True, **settings)
+        assert list(done) == [{"n": len(common), "s": sum(common)}]
+        assert done.signed_by_both and done.records == str(town.folder / "bob.records")
+        town.audit(done.records, "--run", done.run, "--input", str(table))
+        # Its text as it was asked is a text of one's own.
+        again = tacit.ask(
+            "spent", table, sql=done.question, accept=lambda offer: ":least" not in str(offer), **settings
+        )
+        assert again.rows == done.rows and again.run != done.run
+    kept = town.folder / "segments.arrow"
+    frame = polars.read_csv(table)
+    values = {"least": 0, "segment": "odd"}
+    done = tacit.ask("spent", frame, question="over", values=values, accept=True, keep=kept, **settings)
+    assert len(done) == 1 and polars.read_ipc(kept).equals(frame)
+    for wrong, word in (
+        ({"question": "over", "values": {"least": 0}}, "segment has no value"),
+        ({"question": "over", "values": {**values, "most": 1}}, "no parameter most"),
+        ({"question": "over", "values": {**values, "least": "x"}}, "`x` is not an integer"),
+        ({"question": "under"}, "no question under; it has over"),
+        ({"sql": "SELEKT"}, "begins with SELECT"),
+        ({}, "give sql=, a text of your own, or question="),
+        ({"sql": "SELECT", "values": {}}, "give question=, its name"),
+        ({"question": "over", "values": values, "min_group": 10}, "min-group|min_group"),
+        ({"question": "over", "values": values, "security": "malicious"}, "security"),
+        ({"question": "over", "values": values, "allow": {"mail": "join"}}, "allow"),
+        ({"question": "over", "values": values, "duplicates": "all"}, "duplicates"),
+    ):
+        with pytest.raises(tacit.UsageError, match=word):
+            tacit.ask("spent", table, accept=True, **{**settings, **wrong})
+    for wrong, word in (
+        ({"values": {**values, "least": 100}}, "`questions`.*from 0 to 99"),
+        ({"values": {**values, "segment": "even"}}, "`questions`"),
+    ):
+        with pytest.raises(tacit.PeerError, match=word):
+            tacit.ask("spent", table, question="over", accept=True, **{**settings, **wrong})
+    with pytest.raises(tacit.Declined):
+        tacit.ask("spent", table, question="over", values=values, accept=lambda _: False, **settings)

@@ -6,13 +6,13 @@ import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "tacit"
-SOURCES = ["_jobs.py", "_number.py", "errors.py"]
+SOURCES = ["_jobs.py", "_link.py", "_query.py", "_number.py", "errors.py"]
 # Modules of the package whose functions are called by the module.
 MODULES = ["nisc"]
 # What `tacit` calls otherwise than the source that defines it.
 CALLED = {"bool_": "bool", "max_": "max", "min_": "min", "sum_": "sum"}
 GROUPS = {
-    "Jobs": ["intersect", "request", "evaluate", "ot", "vole", "triples", "check", "Session"],
+    "Jobs": ["intersect", "link", "query", "request", "ask", "evaluate", "ot", "vole", "triples", "check", "Session"],
     "Keys and functions by name": ["keygen", "fingerprint", "functions"],
     "Messages instead of a connection": [
         "nisc.keygen", "nisc.answer", "nisc.ask", "nisc.reply", "nisc.open", "nisc.eval_ask", "nisc.eval_reply",
@@ -22,8 +22,8 @@ GROUPS = {
         "function", "Function", "Number", "Type", "Array", "uint", "int_", "where", "min", "max", "sum", "sort",
     ],
     "What jobs give and take": [
-        "Intersection", "Granted", "Offer", "Evaluation", "Transfers", "Check", "Reason", "KeyPair", "Progress", "File",
-        "Settings",
+        "Intersection", "Identifier", "Linked", "Answer", "Granted", "Answered", "Offer", "Evaluation", "Transfers", "Check", "Reason", "KeyPair", "Progress",
+        "File", "Settings",
     ],
     "Errors": [
         "Error", "UsageError", "InputError", "PeerError", "Cheated", "Mismatch", "Declined", "OutOfRange", "SecretBranch",

@@ -304,6 +304,8 @@ NISC_NODES, NISC_DEPTH = 4420, 18
 STORE_RUNS = 48
 # Ferret-Uni: noisy positions and buckets.
 PLACES = {"main": (1324, 1986), "a": (1360, 2080), "setup": (1254, 1881)}
+# ROTed's default set: the modulus, the rank times the degree, coefficients that are reconciled.
+MODULUS, UNKNOWN, RECONCILED = 7681, 3 * 256, 256
 
 
 def multiple(count, calls, bits):
@@ -336,6 +338,22 @@ def together_with_labels(copies, evaluated, weight):
     return added(guess, 1 - weight), added(guess, -weight)
 
 
+def keys_differ():
+    """log2 of a bound on the chance that honest ends of ROTed disagree: Chernoff, for a difference d of at least a quarter of
+    the modulus, where Mod2 may differ, whatever the value is. d is twice the sum of 2·768 products of two values of the
+    centred binomial law and of two such values."""
+    noise = {value: comb(4, value + 2) / 16 for value in range(-2, 3)}
+    products = [(x * y, p * r) for x, p in noise.items() for y, r in noise.items()]
+    least = MODULUS // 4 / 2
+
+    def tail(rate):
+        one = log2(sum(p * exp(rate * x) for x, p in noise.items()))
+        two = log2(sum(p * exp(rate * x) for x, p in products))
+        return 2 * UNKNOWN * two + 2 * one - rate * least * log2(e)
+
+    return log2(2 * RECONCILED) + min(tail(step / 1000) for step in range(1, 1000))
+
+
 def of_oblivious_transfer(constants):
     """Base OT, KOS, SoftSpoken, Ferret, silent OT, NISC, VOLE, and pools."""
     kappa, found = constants["kappa"], of_extension(constants)
@@ -360,6 +378,9 @@ def of_oblivious_transfer(constants):
         "scalar.twice": 1 - 252,
         "hash.384": -384,
         "hash.384.cube": 3 * 80 - 384,
+        "roted.differs": keys_differ(),
+        # Differences of two openings with coefficients up to 20, among the values of an offset.
+        "roted.openings": 2 * UNKNOWN * log2(4 * 20 + 1) - UNKNOWN * log2(MODULUS),
         "pairs": -kappa - 1,
         "digest.pairs": -257,
         "kos.run": batches + kos,
@@ -434,10 +455,13 @@ def of_computing(exported):
         "sorted.equal": -rho - 1,
         "sorted.16384": 2 * log2(constants["sorted"]["most"]) - 128,
     }
-    for weight in (40, 49):
-        for copies in constants["wmk17"]["copies"]:
-            pair = together_with_labels(copies["total"], copies["evaluated"], weight)
-            numbers[f"wmk17.joint.{copies['name']}.{weight}"], numbers[f"wmk17.best.{copies['name']}.{weight}"] = pair
+    least = rho + constants["wmk17"]["margin"]
+    # Chunks are of two sizes, so of two matrices.
+    numbers["wmk17.matrix"], matrices = -least, 1 - least
+    for copies in constants["wmk17"]["copies"]:
+        joint, best = together_with_labels(copies["total"], copies["evaluated"], least)
+        numbers[f"wmk17.joint.{copies['name']}"], numbers[f"wmk17.best.{copies['name']}"] = joint, best
+        numbers[f"wmk17.all.{copies['name']}"] = added(joint, matrices)
     for count in (4, 5, 7, 8):
         numbers[f"tags.equal.{count}"] = multiple(count, 60, 74)
     numbers["tags.equal.10.small"] = multiple(10, 60, 61)

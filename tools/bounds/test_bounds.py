@@ -47,7 +47,7 @@ def of_the_code(code):
                 expected = b.bucket_size(buckets, bits, b.together(buckets))
                 yield f"{name}: {size['triples']} triples in each of {buckets} buckets, not {expected}", size["triples"] == expected
     for line in bounds["probe"]:
-        width = b.probe_width(line["rows"], code["constants"]["rho"])
+        width = b.probe_width(line["rows"], code["constants"]["rho"] + code["constants"]["wmk17"]["margin"])
         yield f"an encoding of {line['rows']} bits by {line['columns']} columns, not {width}", line["columns"] == width
     for line in bounds["tested"]:
         name = f"{line['protocol']}.{line['part']}.{line['announced']}.{line['calls']}"
@@ -90,6 +90,11 @@ SIZES = [
     ("crates/tacit-ot/src/silent/dual_lpn/bcgikrs19.rs", "const SHORT: usize = 1 << 17;", b.SHORT_DEPTH == 11),
     ("crates/tacit-ot/src/silent/ferret/params.rs", "t: 1324,\n        m: 1986,", b.PLACES["main"] == (1324, 1986)),
     ("crates/tacit-ot/src/silent/ferret/params.rs", "t: 1360,\n        m: 2080,", b.PLACES["a"] == (1360, 2080)),
+    (
+        "crates/tacit-roted/src/set.rs",
+        'Set<256, 3> =\n    Set { name: "module-3-256-7681", ring: &RING_256_7681, noise: Noise::Binomial2, key_bits: 256 };',
+        (b.MODULUS, b.UNKNOWN, b.RECONCILED) == (7681, 3 * 256, 256),
+    ),
     ("crates/tacit-ot/src/silent/ferret/params.rs", "t: 1254,\n        m: 1881,", b.PLACES["setup"] == (1254, 1881)),
 ]
 

@@ -108,6 +108,13 @@ def own_key_stays(case, _):
             yield f"{name} cannot be read any more"
 
 
+def is_identified(case, name):
+    """Whether an output is the whole table behind identifiers, which are others in each run."""
+    columns = [line.partition(",")[::2] for line in (case.w / name).read_text().splitlines()]
+    table = "".join(f"{rest}\n" for _, rest in columns)
+    return table == (case.w / "table.csv").read_text() and all(len(one) == 32 for one, _ in columns[1:])
+
+
 def intersections():
     send = ["psi", *LISTEN, *TABLE, "--result", "peer"]
     take = ["psi", *CONNECT, *TABLE, "--result", "me"]
@@ -118,6 +125,9 @@ def intersections():
         if kind == "xlsx":
             operation.whole = lambda case, out, operation=operation: cells(case.w / out) == cells(operation.honest.w / out)
         yield operation
+    link = ["link", *CONNECT, *TABLE, "--output", "linked.csv"]
+    other = ["link", *LISTEN, *TABLE, "--output", "linked.csv", "--overwrite"]
+    yield Operation("link", link, ["linked.csv"], other, keys, is_identified)
     over = [*take, "--overwrite", "--output", "both.csv"]
     yield Operation("psi over an old file", over, ["both.csv"], send, keys, old=["both.csv"])
     gives = [*send, "--reveal", "payload", "--give", "amount"]

@@ -10,7 +10,14 @@ import json
 import sys
 from pathlib import Path
 
-from keys import REGIONS, Refused, normalise
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reference"))
+import with_numpy  # noqa: E402
+
+with_numpy.ensure()
+
+import identifiers  # noqa: E402
+import near  # noqa: E402
+from keys import REGIONS, Refused, normalise  # noqa: E402
 
 VECTORS = Path(__file__).resolve().parents[2] / "docs/keys-vectors.json"
 
@@ -30,6 +37,24 @@ def vectors():
         if any(case.get(key) != got.get(key) for key in ("normal", "refused")):
             wrong.append(f"{case}: {got}")
     return len(cases), wrong
+
+
+def several():
+    """Rows with any of several identifiers: the published part is what the tables here come to."""
+    published = json.loads(VECTORS.read_text(encoding="utf-8"))["identifiers"]
+    made = identifiers.vectors()
+    wrong = [f"table {at}: {one}" for at, (one, other) in enumerate(zip(published, made, strict=True)) if one != other]
+    return len(made), wrong
+
+
+def near_matches():
+    """Types for near matches: their variants, and tables whose rows match by these."""
+    published, made = json.loads(VECTORS.read_text(encoding="utf-8"))["near"], near.vectors()
+    wrong = []
+    for part in ("values", "tables"):
+        both = zip(published[part], made[part], strict=True)
+        wrong += [f"{part} {at}: {one}" for at, (one, other) in enumerate(both) if one != other]
+    return len(made["values"]) + len(made["tables"]), wrong
 
 
 def telephones():
@@ -66,6 +91,10 @@ def telephones():
 
 def main():
     tried, wrong = vectors()
+    tables, others = several()
+    tried, wrong = tried + tables, wrong + others
+    cases, others = near_matches()
+    tried, wrong = tried + cases, wrong + others
     if "--phonenumbers" in sys.argv[1:]:
         more, differing = telephones()
         tried, wrong = tried + more, wrong + differing

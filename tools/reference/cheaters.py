@@ -8,6 +8,7 @@ import blocks as B
 import command
 import honest
 import kos
+import link
 import psi
 import ristretto
 import softspoken
@@ -423,6 +424,26 @@ def intersection(learns, cheat, theirs=None):
 
     word = honest.WORDS[learns]
     return lambda *words: refused(lambda: command.psi(word, theirs or THEIRS), greeted(body), *words)
+
+
+def linking(between, *words):
+    """A link that the reference spoils at the places that `between` changes."""
+
+    def body(channel):
+        link.run(channel, [psi.element(key) for key in MINE], True, between)
+        wire.finish(channel)
+
+    for listens in (True, False):
+        refused(lambda: command.link(THEIRS, listens=listens), greeted(body), *words)
+
+
+def test_a_link_that_is_not_confirmed_is_refused():
+    linking(lambda place, data: bytes(32) if place == "confirmation" else data, "does not confirm")
+
+
+def test_directions_of_a_link_that_are_not_bound_to_each_other_are_refused():
+    """Whichever side receives in the second direction finds it out; the other one loses its peer."""
+    linking(lambda place, data: bytes(32) if place == "before" else data)
 
 
 def test_announcements_that_do_not_fit_are_refused():

@@ -123,6 +123,15 @@ def psi(learns, keys, *, security="malicious", listens=True, protocol="vole", mo
     return peer, ("psi", f"result {learns}", f"result {word}"), terms
 
 
+def link(keys, *, security="malicious", listens=True):
+    """The command with `keys` as the other side of a link."""
+    words = f"link --input DIR/in.csv --key k --security {security} --output DIR/out.csv"
+    peer = Peer(words, listens, {"in.csv": "k\n" + "".join(key + "\n" for key in keys)})
+    of_keys = {name: value for name, value in KEYS.items() if name.startswith("key ") or name in ("case-fold", "nfc", "trim")}
+    terms = {**COMMON, **of_keys, "security": security, "version of keys": version_of_keys()}
+    return peer, ("link", "party", "party"), terms
+
+
 def rows(peer):
     """The keys that the command wrote, or None if it wrote no file."""
     path = peer.path("out.csv")

@@ -10,6 +10,7 @@ import blocks as B
 import circuit
 import command
 import kos
+import link
 import psi
 import softspoken
 import vectors
@@ -289,6 +290,32 @@ def intersect(mine, theirs, learns, security, listens, protocol="vole"):
         wire.finish(peer.channel)
         ended_well(peer)
         return None if found is None else [mine[at] for at in found], command.rows(peer)
+
+
+def linked(mine, theirs, security, listens):
+    """This side's identifiers, and those of the command by its keys."""
+    peer, job, terms = command.link(theirs, security=security, listens=listens)
+    with peer:
+        wire.greet(peer.channel, job, terms)
+        found, name = link.run(peer.channel, [psi.element(key) for key in mine], security == "malicious")
+        wire.finish(peer.channel)
+        assert ended_well(peer)["link_run"] == name
+        rows = [row.split(",") for row in command.rows(peer)]
+        return found, {key: identifier for identifier, key in rows}
+
+
+def test_links_in_both_roles_and_levels():
+    for security, listens in (("malicious", True), ("malicious", False), ("semi-honest", True)):
+        mine, theirs = keys(0, 12), keys(5, 30)
+        ours, of_command = linked(mine, theirs, security, listens)
+        assert len({*ours, *of_command.values()}) == 35
+        for key, identifier in zip(mine, ours, strict=True):
+            assert (of_command.get(key) == identifier) == (key in theirs), key
+
+
+def test_a_link_with_an_empty_set():
+    ours, of_command = linked([], keys(0, 3), "malicious", True)
+    assert ours == [] and len(set(of_command.values())) == 3
 
 
 def keys(first, count):

@@ -62,9 +62,12 @@ class Run:
         if own and count:
             self.sizes = Sizes(*([own, count] if self.receives else [count, own]), malicious)
 
+    def start(self):
+        return Transcript("tacit-psi vole v3")
+
     def _seeds(self):
         channel, sizes = self.channel, self.sizes
-        transcript = Transcript("tacit-psi vole v3").append("session", channel.session)
+        transcript = self.start().append("session", channel.session)
         transcript.append_u64("instance", channel.next_instance())
         transcript.append_u64("first receives", int(self.receives == (channel.party == FIRST)))
         transcript.append("receiver", self.announcements[0]).append("sender", self.announcements[1])
@@ -98,7 +101,7 @@ class Run:
             channel.send(self.coin)
             channel.send(self.opening)
         self.transcript.append("receiver's coin", pair[0]).append("sender's coin", pair[1])
-        return self.transcript.challenge("Ho", 32)
+        return self.transcript.copy().challenge("Ho", 32)
 
     def _tags(self, sums):
         """(tag, proof, index of the element), ascending."""

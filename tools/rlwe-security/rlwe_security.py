@@ -15,6 +15,7 @@ listed in `hints`.
 
 Usage: rlwe_security.py            prints the table of docs/post-quantum.md
        rlwe_security.py --check    exits with 1 unless every default passes the bar
+       rlwe_security.py --whole    the slot again, if its bits told as many coefficients of s_S as they can, outright
        rlwe_security.py --tables   prints the sampler's cumulative table
 """
 
@@ -153,6 +154,14 @@ def chosen_slot(s):
     return CLASSICAL * min(blocks), QUANTUM * min(blocks)
 
 
+def whole_coefficients(s):
+    """What is left if `key_bits` bits tell coefficients outright, as many as their entropy allows: (number, classical, quantum)."""
+    n, entropy = s.degree * s.rank, -sum(p * math.log2(p) for p in s.noise.law().values())
+    known = math.ceil(s.key_bits / entropy)
+    block = primal_block(s.q, s.noise.sigma, [(n - known, s.noise.sigma)], s.degree * (s.rank + 1))
+    return known, CLASSICAL * block, QUANTUM * block
+
+
 def fourier(values, inverse=False):
     """The discrete Fourier transform of a power-of-two number of values."""
     n = len(values)
@@ -222,6 +231,11 @@ def failure(s):
 def main():
     if "--tables" in sys.argv:
         print(gaussian_table())
+        return 0
+    if "--whole" in sys.argv:
+        for s in SETS:
+            known, classical, quantum = whole_coefficients(s)
+            print(f"{s.name}: {known} coefficients known, {classical:.0f} / {quantum:.0f}")
         return 0
     if "--check" not in sys.argv:
         print("| set | N, rank, q | noise | primal / dual block | classical | quantum | one chosen slot | failure | bytes an OT |")

@@ -10,7 +10,8 @@ use tacit::psi::okvs::{Store, clustered};
 use tacit::psi::vole_psi::{self, SMALL_SET};
 use tacit::psi::{circuit, oprf, paxos, sorted};
 use tacit::two_pc::authenticated::buckets::{LEAST, Level, STATISTICAL, WINDOW, rows_at_once};
-use tacit::two_pc::wmk17::{Copies, probe};
+use tacit::two_pc::wmk17::Copies;
+use tacit::two_pc::wmk17::probe::{self, LABEL_MARGIN};
 use tacit_crypto::{KAPPA, RHO};
 use tacit_ot::bit_triples::GROUP;
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
@@ -34,7 +35,8 @@ const IN_BUCKETS: [(u64, u64); 3] = [(100_000, 4), (20_000_000, 2), (1 << 24, 64
 
 pub(crate) fn run(_: Args, context: &Context) -> Result<()> {
     let sessions = SESSIONS.map(session);
-    let probes = [1, 8, 128, 232, 256].map(|k| json!({"rows": k, "columns": probe::width(k, RHO)}));
+    let probes =
+        [1, 8, 128, 232, 256].map(|k| json!({"rows": k, "columns": probe::width(k, RHO + LABEL_MARGIN)}));
     let bounds = json!({
         "authenticated": sessions,
         "probe": probes,
@@ -69,7 +71,7 @@ fn constants() -> Result<Value> {
         "paxos": {"length": shape.code_length(), "dimension": shape.code_dimension()},
         "lpn": lpn(),
         "authenticated": {"bits": STATISTICAL, "window": WINDOW, "least": LEAST},
-        "wmk17": {"copies": copies},
+        "wmk17": {"copies": copies, "margin": LABEL_MARGIN},
         "buckets": {"attempts": ATTEMPTS, "overflow": OVERFLOW_BITS, "most": MAX_BUCKETS},
         "vole": {"small_set": SMALL_SET},
         "sorted": {"key_bits": sorted::KEY_BITS, "most": sorted::MAX_ELEMENTS},

@@ -5,6 +5,7 @@ use super::garble::{report_alone, timed};
 use crate::Context;
 use tacit::catalogue::FERRET;
 use tacit::crypto::lpn::LocalCode;
+use tacit::crypto::near::one_of;
 use tacit::crypto::{Block, Buffer, Prg};
 use tacit::{Error, Result, Security};
 use tacit_ot::silent::ferret::{Config, Lanes, Params};
@@ -40,7 +41,7 @@ const PIECE: usize = 1 << 12;
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let params = Params::for_measuring(&args.set).ok_or_else(|| {
         let known: Vec<_> = Params::ALL.iter().chain(&Params::PAPERS).map(|p| p.name).collect();
-        Error::Usage(format!("there is no LPN set `{}`; choose one of {}", args.set, known.join(", ")))
+        Error::Usage(format!("there is no LPN set `{}`; {}", args.set, one_of(&args.set, known)))
     })?;
     let mut prg = Prg::from_os();
     let code = LocalCode::new(prg.block(), params.k);

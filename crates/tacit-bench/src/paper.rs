@@ -12,6 +12,7 @@ use clap::Args as _;
 use serde_json::json;
 use std::collections::HashMap;
 use tacit::catalogue::{Entry, find};
+use tacit::crypto::near::one_of;
 use tacit::crypto::text::counted;
 use tacit::{Error, Result};
 
@@ -129,10 +130,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let chosen: Vec<&Table> = tables().filter(|table| name == "all" || name == table.name).collect();
     if chosen.is_empty() {
         let known: Vec<&str> = tables().map(|table| table.name).collect();
-        return Err(Error::Usage(format!(
-            "there is no table `{name}`; choose all or one of {}",
-            known.join(", ")
-        )));
+        return Err(Error::Usage(format!("there is no table `{name}`; {}, or all", one_of(name, known))));
     }
     let mut results = Results::default();
     let mut failed = Vec::new();

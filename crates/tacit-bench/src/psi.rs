@@ -6,10 +6,12 @@ mod tags;
 use super::measure::{Runs, by_lane, measure_phases};
 use super::{Common, Subject};
 use crate::Context;
+use tacit::crypto::near::one_of;
 use tacit::crypto::{Block, Prg, workers};
 use tacit::job::psi::{Job, Protocol};
 use tacit::net::{Agreement, Channel};
 use tacit::psi::circuit::{self, Aggregate, Column, Of};
+use tacit::psi::link;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Options, Phase, Progress};
 use tacit::psi::payload::{self, Duplicates, Side, Table};
 use tacit::psi::{oprf, sorted, vole_psi};
@@ -58,6 +60,8 @@ enum Reveal {
     Mean,
     /// Shares of which elements are common
     Shares,
+    /// Nothing: both sides get identifiers that match where elements do
+    Link,
 }
 
 impl Reveal {
@@ -70,12 +74,13 @@ impl Reveal {
             Reveal::Sum => "sum",
             Reveal::Mean => "mean",
             Reveal::Shares => "shares",
+            Reveal::Link => "link",
         }
     }
 
     /// Whether a circuit decides what is revealed.
     fn is_computed(self) -> bool {
-        !matches!(self, Reveal::Rows | Reveal::Payload)
+        !matches!(self, Reveal::Rows | Reveal::Payload | Reveal::Link)
     }
 }
 
@@ -99,7 +104,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         vole_psi::NAME => true,
         other => {
             return Err(Error::Usage(format!(
-                "there is no PSI protocol `{other}`; choose auto, paxos, vole or oprf"
+                "there is no PSI protocol `{other}`; {}",
+                one_of(other, ["auto", "paxos", "vole", "oprf"])
             )));
         }
     };
@@ -134,6 +140,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         name: "psi",
         protocol: match vole {
             true if strict => sorted::NAME,
+            true if args.reveal == Reveal::Link => link::NAME,
             true => vole_psi::NAME,
             false => paxos::NAME,
         }
@@ -157,7 +164,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
             by_lane(|_, _| Ok(Prg::from_os())),
             |_, prg, channel, inputs| {
                 let learns = match (args.reveal, receives) {
-                    (Reveal::Shares, _) => Learns::Both,
+                    (Reveal::Shares | Reveal::Link, _) => Learns::Both,
                     (_, true) => Learns::Me,
                     (_, false) => Learns::Peer,
                 };
@@ -251,6 +258,12 @@ impl Party {
                     received.matches.len() as u64 == *common
                         && received.matches.iter().all(|found| cell(found) == Some(true))
                 })
+            }
+            Reveal::Link => {
+                let told = &mut |_, phase, done, total| told(phase, done, total);
+                let linked = link::run(channel, prg, elements, options, told)?;
+                let own = elements.len() as u64;
+                (linked.identifiers.len() as u64, linked.peer_elements) == (own, own)
             }
             Reveal::Shares => {
                 let shares = circuit::shares(channel, prg, elements, None, options, told)?;

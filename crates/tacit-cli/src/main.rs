@@ -37,9 +37,12 @@ Two parties compute on data that neither may see.
 
 What you can do:
   tacit psi              find the rows of your table that a peer's table has too
+  tacit link             give rows identifiers that match on both sides, to join later
+  tacit query            ask a question in SQL of both tables: counts and sums by group
   tacit eval             compute a function of both sides' numbers, such as who bids more
   tacit request          ask a peer's service for an intersection; `tacit serve` runs one
   tacit check            see how a run would read your table; nothing is sent
+  tacit ui               do this on a page in your browser, without typing commands
   tacit ot, vole, triples, nisc
                          make transfers and correlations, for your own protocols
 
@@ -72,6 +75,9 @@ struct Cli {
     /// Progress as lines for a program
     #[arg(long, global = true, hide = true)]
     progress_lines: bool,
+    /// Notes, and progress as JSON objects, for a page
+    #[arg(long, global = true, hide = true)]
+    progress_objects: bool,
     #[command(subcommand)]
     command: cmd::Command,
 }
@@ -131,6 +137,7 @@ fn obey(command: &clap::Command, arguments: &[String]) -> Result<()> {
     // A wrong choice of kernels is said aloud; the library would pass it over.
     tacit::crypto::simd::select_from_env().map_err(|e| Error::Usage(e.to_string()))?;
     let progress = match (cli.progress_lines, cli.quiet || cli.json) {
+        _ if cli.progress_objects => Mode::Objects,
         (true, _) => Mode::Lines,
         (false, true) if cli.quiet => Mode::Quiet,
         (false, true) => Mode::Silent,
@@ -203,6 +210,16 @@ fn usage(error: &clap::Error, command: &clap::Command, arguments: &[String]) -> 
             .filter(|word| !word.starts_with('-')),
         _ => None,
     };
+    // A shell cut a list at the blank behind its comma.
+    let before = file.and_then(|file| arguments.iter().position(|word| word == file)?.checked_sub(1));
+    if let (Some(word), Some(list)) =
+        (file, before.map(|at| &arguments[at]).filter(|list| list.ends_with(',')))
+    {
+        let list = tacit::crypto::text::shown(list);
+        let word = tacit::crypto::text::shown(word);
+        let what = format!("{}; here {list}{word}", cli::keys::GAP);
+        return Err(Error::Usage(format!("{what}; see `tacit help{of}`")));
+    }
     if let Some(file) = file.filter(|file| takes_files && innermost.find_subcommand(file).is_none()) {
         return Err(Error::Usage(format!(
             "unexpected argument '{file}' found; quote a pattern of files, or repeat --input"

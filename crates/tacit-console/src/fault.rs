@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tacit::crypto::fence;
-use tacit::data::values::DECIMAL_COMMA;
+use tacit::data::csv::NUMBERED;
+use tacit::data::values::{COMMA_SET, DECIMAL_COMMA};
 use tacit::data::{csv, place};
 use tacit::net::{self, Cancel, Difference};
 use tacit::pool::PoolError;
@@ -111,6 +112,25 @@ pub fn set_options(options: Vec<String>) {
     *OPTIONS.lock().unwrap_or_else(PoisonError::into_inner) = options;
 }
 
+/// Where this side has settings of the handshake from that nobody typed.
+static ORIGINS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
+
+/// Errors say of this side's value of `setting` that it comes from there: `chosen automatically`, `from FILE`.
+pub fn set_origin(setting: &'static str, origin: String) {
+    ORIGINS.lock().unwrap_or_else(PoisonError::into_inner).push((setting, origin));
+}
+
+/// The difference of a setting with where this side's value comes from.
+fn with_origin(one: &Difference, mut named: Difference) -> Difference {
+    let origins = ORIGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let (Some(ours), Some((_, origin))) =
+        (&mut named.ours, origins.iter().find(|(setting, _)| *setting == one.setting))
+    {
+        *ours += &format!(" ({origin})");
+    }
+    named
+}
+
 /// A difference as the options have it that set it on the two sides.
 pub fn by_options(one: &Difference) -> Difference {
     let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -185,7 +205,8 @@ fn blame_name(error: &Error) -> &'static str {
 }
 
 /// Settings of the handshake whose option is called otherwise: the option, and how a line has it.
-const OTHER_NAMES: [(&str, &str, &str); 4] = [
+const OTHER_NAMES: [(&str, &str, &str); 5] = [
+    ("identifiers", "or-key", "identifiers of --key and --or-key"),
     ("channels", "threads", "--threads"),
     ("key columns", "key", "--key columns"),
     ("key types", "key", "--key types"),
@@ -216,6 +237,10 @@ const NO_OPTIONS: [&str; 2] = ["function", "rows"];
 fn dashed(options: &[String], setting: &str) -> String {
     if has(options, setting) && !NO_OPTIONS.contains(&setting) {
         return format!("--{setting}");
+    }
+    // Those of the second identifier and of further ones, such as `identifier 2 types`.
+    if setting.starts_with("identifier ") && has(options, "or-key") {
+        return format!("--or-key {setting}");
     }
     let other = OTHER_NAMES.iter().find(|(name, option, _)| *name == setting && has(options, option));
     other.map_or(setting, |(.., called)| called).to_owned()
@@ -255,8 +280,11 @@ impl Explained<'_> {
     fn message(&self) -> String {
         let text = match self.error {
             Error::Parameter { name, what } => format!("{}: {what}", self.dashed(name)),
-            Error::Net(net::Error::Mismatch { differences }) => other_job(differences)
-                .unwrap_or_else(|| net::Error::Mismatch { differences: self.differences() }.to_string()),
+            Error::Net(net::Error::Mismatch { differences }) => other_job(differences).unwrap_or_else(|| {
+                let told = self.told().into_iter();
+                let told = told.map(|one| with_origin(one, set_by(self.options, one)));
+                net::Error::Mismatch { differences: told.collect() }.to_string()
+            }),
             Error::Net(net::Error::Role { ours, wanted, theirs }) => {
                 let [ours, wanted, theirs] = [ours, wanted, theirs].map(|role| self.role(role));
                 // Both sides read this, and only one is to change something.
@@ -272,6 +300,11 @@ impl Explained<'_> {
                 "something answers at {address} but is not a relay; if the peer listens there, use --connect instead \
                  of --via"
             ),
+            Error::Net(net::Error::NotTacit { saw })
+                if self.has("minutes") && !saw.contains("tacit relay ") =>
+            {
+                format!("no `tacit invite` answers there: it sent {saw}; check the host and the port")
+            }
             Error::Net(net::Error::NotTacit { saw })
                 if saw.starts_with("\"tacit relay ") && self.has("via") =>
             {
@@ -319,6 +352,11 @@ impl Explained<'_> {
     }
 
     fn differences(&self) -> Vec<Difference> {
+        self.told().into_iter().map(|one| set_by(self.options, one)).collect()
+    }
+
+    /// The differences that do not only follow from others.
+    fn told(&self) -> Vec<&Difference> {
         let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
         let differs = |setting: &str| differences.iter().any(|one| one.setting == setting);
         let is_implied = |value: &Option<String>| {
@@ -337,7 +375,7 @@ impl Explained<'_> {
                 all.contains(&&*one.setting) && causes.iter().any(|cause| differs(cause))
             })
         };
-        differences.iter().filter(|one| !follows(one)).map(|one| set_by(self.options, one)).collect()
+        differences.iter().filter(|one| !follows(one)).collect()
     }
 
     /// The options that help, where the error is not about one.
@@ -381,6 +419,9 @@ impl Explained<'_> {
                 "cells of Excel cannot have more; name the output .csv or .parquet, or give --unfit null"
             }
             Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
+            Error::Table(csv::Error::Title { skipped, .. }) if self.has("skip-lines") => {
+                return Some(format!("--skip-lines {skipped} leaves them out"));
+            }
             Error::Table(csv::Error::Unfit { .. }) if self.has("unfit") => {
                 "give --unfit null to leave such cells empty"
             }
@@ -390,16 +431,28 @@ impl Explained<'_> {
                 "--error-cells null does that"
             }
             Error::Table(csv::Error::Cell { what, .. }) | Error::Input(what)
+                if self.has("decimal-comma") && what.contains(COMMA_SET) =>
+            {
+                "it is set by --decimal-comma"
+            }
+            Error::Table(csv::Error::Cell { what, .. }) | Error::Input(what)
                 if self.has("decimal-comma") && what.contains(DECIMAL_COMMA) =>
             {
                 "--decimal-comma does that"
+            }
+            Error::Input(what)
+                if self.has("allow-line-ends") && what.ends_with("allow that if it is right") =>
+            {
+                "--allow-line-ends does that"
             }
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
             Error::Table(csv::Error::Misquoted { .. }) => {
                 "if quotes are data or written otherwise, see --quote and --escape"
             }
             Error::Table(csv::Error::LongRow { .. }) if self.has("max-row") => "see --max-row, and --quote",
-            Error::Table(csv::Error::NoMemory { .. }) if self.has("memory") => "see --memory",
+            Error::Table(csv::Error::NoMemory { .. }) if self.has("memory") => {
+                "see --memory, which takes exact types"
+            }
             Error::Table(csv::Error::InvalidUtf8 { looks_like: Some(encoding), .. })
             | Error::Table(csv::Error::Encoded { encoding, .. })
                 if self.has("encoding") =>
@@ -411,6 +464,11 @@ impl Explained<'_> {
                 if found > expected && *line <= TITLE_LINES && self.has("skip-lines") =>
             {
                 "if a title precedes the header, see --skip-lines"
+            }
+            Error::Table(error @ csv::Error::UnknownColumn { .. })
+                if self.has("no-header") && error.to_string().contains(NUMBERED) =>
+            {
+                "`tacit check FILE` lists the names; --no-header reads the first line as data"
             }
             Error::Table(csv::Error::UnknownColumn { near: None, .. })
                 if self.has("columns") && !self.has("key") =>
@@ -439,7 +497,11 @@ impl Explained<'_> {
                 "see --proxy, HTTPS_PROXY and NO_PROXY"
             }
             Error::Net(net::Error::Unreachable { .. }) if self.has("minutes") => {
-                "is `tacit invite --listen` still waiting there? A code works once"
+                "check the host, the port and the firewalls, and that `tacit invite --listen` still waits there: it \
+                 ends after one use of its code"
+            }
+            Error::Net(net::Error::Timeout { .. }) if self.has("minutes") => {
+                "something accepts connections there and may not be `tacit invite`: check the host and the port"
             }
             Error::Net(net::Error::Unreachable { .. }) => "is the peer listening there (--listen)?",
             Error::Ot(error) => match PoolError::of(error) {
@@ -753,6 +815,14 @@ mod tests {
         assert_eq!(message, said);
         let first = json!({ "setting": "--count", "here": "1", "there": null });
         assert_eq!(object["error"]["differences"][0], first);
+        set_origin("up-front", "chosen automatically".to_owned());
+        let error = Error::Net(net::Error::Mismatch { differences: vec![one("up-front")] });
+        let (message, object) = explained(&error, &["up-front"]);
+        assert!(
+            message.contains("--up-front (yours 1 (chosen automatically), peer's not given);"),
+            "{message}"
+        );
+        assert_eq!(object["error"]["differences"][0]["here"], "1");
         let role = |ours: &str, wanted: &str, theirs: &str| {
             let [ours, wanted, theirs] = [ours, wanted, theirs].map(str::to_owned);
             Error::Net(net::Error::Role { ours, wanted, theirs })

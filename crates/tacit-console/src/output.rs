@@ -184,7 +184,11 @@ fn precious(path: &Path) -> io::Result<Option<&'static str>> {
     if let Some(message) = head.strip_prefix(b"tacitsign").and_then(|rest| rest.get(AUTHOR..)) {
         head = message.to_vec();
     }
-    let kinds: [(&[u8], &str); 9] = [
+    // Secrets in text are read with a byte order mark too.
+    if let Some(text) = head.strip_prefix(b"\xEF\xBB\xBF") {
+        head = text.to_vec();
+    }
+    let kinds: [(&[u8], &str); 11] = [
         (b"tacit-ed25519-private", "a private key"),
         (b"tacit-ed25519 ", "a public key"),
         (b"TACITPOL", "a pool of correlations"),
@@ -194,6 +198,8 @@ fn precious(path: &Path) -> io::Result<Option<&'static str>> {
         (b"tacitused", "a dealer's seed that served"),
         (b"tacitnisc", "a key of tacit nisc"),
         (b"tacitprf", "a private file of tacit tags"),
+        (b"tacit-pair-key", "a key of tacit pair"),
+        (b"tacit-pair-salt", "a salt of tacit pair"),
     ];
     // Of what `tacit nisc` writes, kinds 1, 2, 4 and 10 are keys; the version stands before the kind.
     let is_message =

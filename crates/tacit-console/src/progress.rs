@@ -3,6 +3,7 @@
 use indicatif::{
     BinaryBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
 };
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,8 @@ pub enum Mode {
     Notes,
     /// Lines `progress LABEL DONE TOTAL`, for a program that draws the bar itself.
     Lines,
+    /// Notes, and progress as lines that are JSON objects, for a page.
+    Objects,
     /// Only for whom a side waits: results are for a program.
     Silent,
     /// Nothing at all.
@@ -67,6 +70,13 @@ impl View {
         steps.max(share(self.passed, self.expected)).clamp(0.0, Step::LAST)
     }
 
+    /// The seconds that are left, once enough is done to tell.
+    fn seconds_left(&self) -> Option<f64> {
+        let fraction = self.fraction();
+        let left = self.elapsed.as_secs_f64() * (1.0 - fraction) / fraction;
+        (fraction >= FORESEEABLE).then_some(left.clamp(1.0, 1e9))
+    }
+
     /// The bar, the percentage, and as many figures as `columns` have room for: the most telling first.
     fn drawn(&self, columns: usize) -> String {
         let fraction = self.fraction();
@@ -80,10 +90,8 @@ impl View {
         // A failed write leaves the line without figures.
         let _ = write!(line, "] {:>3}%", (fraction * 100.0) as u64);
         let mut figures = Vec::new();
-        if fraction >= FORESEEABLE {
-            let left = self.elapsed.as_secs_f64() * (1.0 - fraction) / fraction;
-            let left = Duration::from_secs_f64(left.clamp(1.0, 1e9));
-            figures.push(format!("{:#} left", HumanDuration(left)));
+        if let Some(left) = self.seconds_left() {
+            figures.push(format!("{:#} left", HumanDuration(Duration::from_secs_f64(left))));
         }
         if self.passed > 0 {
             figures.push(format!("{} passed", BinaryBytes(self.passed)));
@@ -131,9 +139,24 @@ struct State {
 }
 
 impl State {
-    fn drawn(&self) -> String {
+    /// What is done now.
+    fn view(&self) -> View {
         let passed = self.traffic.as_ref().map_or(0, Traffic::bytes);
-        let view = View { passed, elapsed: self.start.elapsed(), ..self.view.clone() };
+        View { passed, elapsed: self.start.elapsed(), ..self.view.clone() }
+    }
+
+    /// The line for a page.
+    fn object(&self, is_over: bool) -> Value {
+        let view = self.view();
+        let share = if is_over { 1.0 } else { view.fraction() };
+        json!({ "progress": {
+            "phase": self.label, "done": view.done, "total": view.total, "unit": view.unit, "share": share,
+            "seconds_left": view.seconds_left().filter(|_| !is_over), "bytes": view.passed,
+        } })
+    }
+
+    fn drawn(&self) -> String {
+        let view = self.view();
         let label: String = self.label.chars().take(LABEL).collect();
         format!("{label:>LABEL$} {}", view.drawn(COLUMNS - LABEL - 1))
     }
@@ -153,6 +176,11 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Progress {
+    /// Whether the two sides met and agreed, so that the job began.
+    pub fn has_begun(&self) -> bool {
+        locked(&self.state).traffic.is_some()
+    }
+
     /// Starts a task of `total` steps called `unit`.
     pub fn new(mode: Mode, label: &str, total: u64, unit: &'static str) -> Self {
         let target = match mode {
@@ -214,12 +242,15 @@ impl Progress {
     }
 
     fn line(&self, always: bool) {
-        if self.mode != Mode::Lines {
+        if !matches!(self.mode, Mode::Lines | Mode::Objects) {
             return;
         }
         let (now, mut state) = (Instant::now(), locked(&self.state));
         if always || state.printed.is_none_or(|last| now - last >= LINE_EVERY) {
             state.printed = Some(now);
+            if self.mode == Mode::Objects {
+                return crate::say(&state.object(always).to_string());
+            }
             let View { done, total, .. } = state.view;
             crate::say(&format!("progress {} {done} {total}", state.label.replace(' ', "-")));
         }
@@ -334,10 +365,28 @@ mod tests {
     }
 
     #[test]
+    fn a_page_gets_what_the_bar_shows() {
+        let progress = Progress::new(Mode::Objects, "waiting", 0, "keys");
+        progress.opened(&Traffic::default(), 0);
+        let told = |is_over| locked(&progress.state).object(is_over)["progress"].clone();
+        assert_eq!((&told(false)["share"], &told(false)["seconds_left"]), (&json!(0.0), &Value::Null));
+        let step =
+            Step { phase: "encoding", done: 1_500, total: 3_000, unit: "keys", fraction: 0.4, bytes: 7 };
+        progress.step(&step);
+        let now = told(false);
+        let figures = ["phase", "done", "total", "unit", "share"].map(|name| now[name].clone());
+        assert_eq!(figures, [json!("encoding"), json!(1_500), json!(3_000), json!("keys"), json!(0.4)]);
+        assert!(now["seconds_left"].as_f64().is_some_and(|left| left >= 1.0), "{now}");
+        assert_eq!((&told(true)["share"], &told(true)["seconds_left"]), (&json!(1.0), &Value::Null));
+    }
+
+    #[test]
     fn a_job_s_steps_are_shown_with_their_phase_and_its_count() {
         let progress = Progress::new(Mode::Silent, "waiting", 0, "keys");
         let traffic = Traffic::default();
+        assert!(!progress.has_begun());
         progress.opened(&traffic, 0);
+        assert!(progress.has_begun());
         let step =
             Step { phase: "encoding", done: 1_500, total: 3_000, unit: "keys", fraction: 0.4, bytes: 7 };
         progress.step(&step);

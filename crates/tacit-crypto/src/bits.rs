@@ -80,8 +80,26 @@ impl BitVec {
     /// The bits of all parts, one after the other.
     pub fn concat(parts: &[BitVec]) -> Self {
         let mut bits = Self::zeros(parts.iter().map(BitVec::len).sum());
-        parts.iter().flat_map(BitVec::iter).enumerate().for_each(|(i, bit)| bits.set(i, bit));
+        let mut start = 0;
+        for part in parts {
+            bits.or_at(start, part);
+            start += part.len;
+        }
         bits
+    }
+
+    /// Adds the bits of `part` to those from `start` on, which are zeros.
+    fn or_at(&mut self, start: usize, part: &BitVec) {
+        let (first, shift) = (start / 128, (start % 128) as u32);
+        for (at, block) in (first..).zip(&part.blocks) {
+            self.blocks[at] ^= Block::new(block.to_u128() << shift);
+            // What a block has beyond its part's end are zeros, which may have no block here.
+            if shift > 0
+                && let Some(next) = self.blocks.get_mut(at + 1)
+            {
+                *next ^= Block::new(block.to_u128() >> (128 - shift));
+            }
+        }
     }
 
     /// The converse of [`concat`](Self::concat), for parts of these lengths; panics where they are more bits
@@ -89,8 +107,15 @@ impl BitVec {
     pub fn split(&self, lengths: impl IntoIterator<Item = usize>) -> Vec<BitVec> {
         let mut start = 0;
         let part = |length: usize| {
+            assert!(length <= self.len - start, "bit index out of range");
             let mut part = BitVec::zeros(length);
-            (0..length).for_each(|i| part.set(i, self.get(start + i)));
+            let (first, shift) = (start / 128, (start % 128) as u32);
+            for (at, block) in (first..).zip(&mut part.blocks) {
+                let low = self.blocks[at].to_u128() >> shift;
+                let next = self.blocks.get(at + 1).filter(|_| shift > 0);
+                *block = Block::new(low | next.map_or(0, |next| next.to_u128() << (128 - shift)));
+            }
+            part.clear_tail();
             start += length;
             part
         };
@@ -167,5 +192,33 @@ fn pack_lsbs(blocks: &[Block]) -> u64 {
         // With the length known, the shifts are constants.
         Ok(all) => (0..64).fold(0, |packed, i| packed | (all[i].low() & 1) << i),
         Err(_) => blocks.iter().rev().fold(0, |packed, block| packed << 1 | (block.low() & 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of lengths within and across blocks: bit by bit the same.
+    #[test]
+    fn parts_are_joined_and_cut_where_they_begin() {
+        let mut prg = Prg::from_seed(Block::new(1));
+        for lens in [vec![0, 1, 127, 0, 128, 129, 3], vec![64; 9], vec![256, 1, 500, 12], vec![0], vec![]] {
+            let parts: Vec<BitVec> = lens.iter().map(|len| BitVec::random(*len, &mut prg)).collect();
+            let all = BitVec::concat(&parts);
+            assert!(
+                all.len() == lens.iter().sum::<usize>() && all.iter().eq(parts.iter().flat_map(BitVec::iter))
+            );
+            assert!(all.split(lens.iter().copied()) == parts);
+            assert!(
+                all.split([all.len() / 2]).iter().all(|half| half.iter().eq(all.iter().take(all.len() / 2)))
+            );
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn more_bits_than_there_are_are_not_cut_off() {
+        BitVec::zeros(7).split([3, 5]);
     }
 }

@@ -17,6 +17,8 @@ pub mod accumulate;
 #[cfg(feature = "std")]
 pub mod aes;
 #[cfg(feature = "std")]
+pub mod base64;
+#[cfg(feature = "std")]
 pub mod bits;
 pub mod block;
 #[cfg(feature = "std")]
@@ -45,6 +47,7 @@ mod indices;
 mod leaves;
 #[cfg(feature = "std")]
 pub mod lpn;
+pub mod near;
 #[cfg(feature = "std")]
 pub mod prg;
 pub mod ring;
@@ -56,6 +59,8 @@ pub mod text;
 pub mod transcript;
 #[cfg(feature = "std")]
 pub mod transpose;
+#[cfg(feature = "std")]
+mod wiped;
 #[cfg(feature = "std")]
 pub mod workers;
 
@@ -72,6 +77,8 @@ pub use leaves::Leaves;
 pub use prg::Prg;
 #[cfg(feature = "std")]
 pub use simd::pages::Buffer;
+#[cfg(feature = "std")]
+pub use wiped::Wiped;
 
 /// Computational security parameter κ, in bits.
 pub const KAPPA: usize = 128;

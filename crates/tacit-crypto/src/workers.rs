@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Parts that are made beyond those at work.
-const PARTS_AHEAD: usize = 2;
+/// Parts that [`in_order`] makes beyond those at work.
+pub const PARTS_AHEAD: usize = 2;
 /// More threads than this are never used.
 pub const MAX_THREADS: usize = 64;
 

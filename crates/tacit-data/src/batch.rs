@@ -2,49 +2,56 @@
 
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, digest, digests};
-use zeroize::Zeroizing;
+use tacit_crypto::Wiped;
 
 /// Rows of a batch: so many that most lengths fill the vectors.
 const ROWS: usize = 2048;
 /// Bytes of an encoded key that the vectorised hash takes.
 const SHORT: usize = 64;
+const NO_KEY: [u8; SHORT] = [0; SHORT];
+/// What elements are overwritten with.
+pub(crate) const NO_ELEMENT: Element = [0; 32];
 
 /// Messages of one length, and where each stands in the batch.
-type OfLength = (Zeroizing<Vec<[u8; SHORT]>>, Vec<u32>);
+type OfLength = (Wiped<[u8; SHORT]>, Vec<u32>);
 
 /// Rows whose keys wait to be hashed.
 pub(crate) struct Batch {
     hasher: KeyHasher,
-    /// Of each length the encoded keys, and which rows they are of.
+    /// Of each length the encoded keys, and which entries they are of.
     of_length: Vec<OfLength>,
-    hashed: Zeroizing<Vec<Element>>,
-    elements: Zeroizing<Vec<Option<Element>>>,
+    hashed: Wiped<Element>,
+    elements: Wiped<Option<Element>>,
 }
 
 impl Batch {
     /// No rows, of whose keys `hasher` says what they are.
     pub(crate) fn of(hasher: KeyHasher) -> Self {
-        let of_length = (0..=SHORT).map(|_| Default::default()).collect();
-        let hashed = Zeroizing::new(Vec::with_capacity(ROWS));
-        Batch { hasher, of_length, hashed, elements: Zeroizing::new(Vec::with_capacity(ROWS)) }
+        let of_length = (0..=SHORT).map(|_| (Wiped::new(Vec::new(), NO_KEY), Vec::new())).collect();
+        // The last row may go beyond.
+        let most = ROWS + hasher.most_entries();
+        let hashed = Wiped::with_capacity(most, NO_ELEMENT);
+        Batch { hasher, of_length, hashed, elements: Wiped::with_capacity(most, Some(NO_ELEMENT)) }
     }
 
-    /// Adds a row with these key parts; `false` when it has no key.
+    /// Adds a row with these key parts, of all identifiers; `false` when it has no key.
     pub(crate) fn add<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> bool {
-        let row = self.elements.len() as u32;
-        let encoded = self.hasher.encode(parts);
-        self.elements.push(None);
-        let (Some(encoded), Some(element)) = (encoded, self.elements.last_mut()) else { return false };
-        match self.of_length.get_mut(encoded.len()) {
-            None => *element = Some(digest(encoded)),
-            Some((keys, rows)) => {
-                let mut key = [0; SHORT];
-                key[..encoded.len()].copy_from_slice(encoded);
-                push(keys, key);
-                rows.push(row);
+        let has_several = self.hasher.has_several();
+        let Batch { hasher, of_length, elements, .. } = self;
+        hasher.encode_row(parts, |_, encoded| {
+            let entry = elements.len() as u32;
+            let Some(encoded) = encoded else { return elements.push(None) };
+            match of_length.get_mut(encoded.len()) {
+                None => elements.push(Some(digest(has_several, encoded))),
+                Some((keys, entries)) => {
+                    let mut key = [0; SHORT];
+                    key[..encoded.len()].copy_from_slice(encoded);
+                    push(keys, key);
+                    entries.push(entry);
+                    elements.push(None);
+                }
             }
-        }
-        true
+        })
     }
 
     /// Whether it is time to hash.
@@ -52,13 +59,14 @@ impl Batch {
         self.elements.len() >= ROWS
     }
 
-    /// Hands the elements of all rows to `visit`, `None` where there is no key, and begins anew.
+    /// Hands the elements of all rows to `visit`, those of all identifiers one behind the other and `None` where there is
+    /// no key, and begins anew.
     pub(crate) fn hash<T>(&mut self, visit: impl FnOnce(&[Option<Element>]) -> T) -> T {
         for (len, (keys, rows)) in
             self.of_length.iter_mut().enumerate().filter(|(_, (keys, _))| !keys.is_empty())
         {
             self.hashed.resize(keys.len(), [0; 32]);
-            digests(len, keys, &mut self.hashed);
+            digests(self.hasher.has_several(), len, keys, &mut self.hashed);
             for (element, row) in self.hashed.iter().zip(rows.iter()) {
                 self.elements[*row as usize] = Some(*element);
             }
@@ -82,9 +90,9 @@ impl Batch {
 }
 
 /// Appends one. A list that grows by itself would leave a copy behind that nobody wipes.
-fn push(keys: &mut Zeroizing<Vec<[u8; SHORT]>>, key: [u8; SHORT]) {
+fn push(keys: &mut Wiped<[u8; SHORT]>, key: [u8; SHORT]) {
     if keys.len() == keys.capacity() {
-        let mut larger = Zeroizing::new(Vec::with_capacity((2 * keys.len()).max(16)));
+        let mut larger = Wiped::with_capacity((2 * keys.len()).max(16), NO_KEY);
         larger.extend_from_slice(keys);
         *keys = larger;
     }

@@ -2,6 +2,7 @@
 
 use crate::excel::{is_too_long, is_workbook};
 use crate::fault::Result;
+use crate::records::Found;
 use std::path::Path;
 
 /// A cell that the other side gave; nothing where it is null.
@@ -16,10 +17,21 @@ pub(crate) struct Behind<'a, 'm> {
     pub rows: &'a dyn Fn(usize) -> &'m [Vec<Cell>],
     /// Whether every row of ours goes out, with a first column that says whether it matches.
     pub is_left: bool,
+    /// The column that says by which identifier a row matches, if there is to be one.
+    pub by: Option<By<'a>>,
     /// Cells that the output could not hold, and that were left empty.
     pub emptied: &'a std::cell::Cell<u64>,
     /// Whether cells go to a workbook, which holds no long ones.
     pub is_workbook: bool,
+}
+
+/// A column that says by which identifier a row matches.
+#[derive(Clone, Copy, Debug)]
+pub struct By<'a> {
+    /// The column's name.
+    pub column: &'a str,
+    /// The identifiers' names, which are its cells.
+    pub names: &'a [String],
 }
 
 /// The column of a left join that says whether a row matches.
@@ -35,7 +47,7 @@ impl<'a, 'm> Behind<'a, 'm> {
         target: &Path,
     ) -> Self {
         let is_workbook = is_workbook(target);
-        Behind { names, prefix, rows, is_left: false, emptied, is_workbook }
+        Behind { names, prefix, rows, is_left: false, by: None, emptied, is_workbook }
     }
 }
 
@@ -52,43 +64,49 @@ impl Behind<'_, '_> {
 
     /// The names, next to `own` columns: no two are the same.
     pub(crate) fn named<'o>(&self, own: impl Iterator<Item = &'o str> + Clone) -> Vec<String> {
-        if !self.is_left {
-            return named(own, self.names, self.prefix);
-        }
-        let flag = beside(own.clone(), &[MATCHED]);
+        let flags: Vec<&str> =
+            self.is_left.then_some(MATCHED).into_iter().chain(self.by.map(|by| by.column)).collect();
+        let flags = beside(own.clone(), &flags);
         let mut taken: Vec<&str> = own.collect();
-        taken.extend(flag.iter().map(String::as_str));
+        taken.extend(flags.iter().map(String::as_str));
         let more = named(taken.iter().copied(), self.names, self.prefix);
-        flag.iter().cloned().chain(more).collect()
+        flags.iter().cloned().chain(more).collect()
     }
 
-    /// Whether a row of this element goes out.
-    pub(crate) fn goes_out(&self, at: Option<usize>) -> bool {
-        self.is_left || !self.rows_of(at).is_empty()
+    /// How many columns come behind our own.
+    pub(crate) fn columns(&self) -> usize {
+        self.names.len() + usize::from(self.is_left) + usize::from(self.by.is_some())
     }
 
-    /// Hands what goes behind a row of this element to `visit`, once for each time that the row goes out.
+    /// Whether a row that matches by this goes out.
+    pub(crate) fn goes_out(&self, found: Option<Found>) -> bool {
+        self.is_left || !self.rows_of(found).is_empty()
+    }
+
+    /// Hands what goes behind a row that matches by this to `visit`, once for each time that the row goes out.
     pub(crate) fn each(
         &self,
-        at: Option<usize>,
+        found: Option<Found>,
         mut visit: impl FnMut(&[Option<&str>]) -> Result<()>,
     ) -> Result<()> {
-        let rows = self.rows_of(at);
+        let rows = self.rows_of(found);
         let flag = |text| self.is_left.then_some(Some(text));
         for row in rows {
-            let cells: Vec<_> =
-                flag("true").into_iter().chain(row.iter().map(|cell| self.cell(cell))).collect();
+            let by = self.by.map(|by| found.and_then(|found| Some(by.names.get(found.identifier)?.as_str())));
+            let cells = row.iter().map(|cell| self.cell(cell));
+            let cells: Vec<_> = flag("true").into_iter().chain(by).chain(cells).collect();
             visit(&cells)?;
         }
         if rows.is_empty() && self.is_left {
-            let cells: Vec<_> = flag("false").into_iter().chain(self.names.iter().map(|_| None)).collect();
+            let nothing = std::iter::repeat_n(None, self.columns() - 1);
+            let cells: Vec<_> = flag("false").into_iter().chain(nothing).collect();
             visit(&cells)?;
         }
         Ok(())
     }
 
-    fn rows_of(&self, at: Option<usize>) -> &[Vec<Cell>] {
-        at.map_or(&[], self.rows)
+    fn rows_of(&self, found: Option<Found>) -> &[Vec<Cell>] {
+        found.map_or(&[], |found| (self.rows)(found.element))
     }
 }
 

@@ -533,6 +533,11 @@ pub(crate) fn long_row(batch: &RecordBatch, most: u64) -> Option<usize> {
     (0..batch.num_rows()).find(|at| row(*at) > most)
 }
 
+/// Bytes of these values, whose lengths are the lowest 32 bits of their views.
+fn view_bytes(views: &[u128], from: usize, to: usize) -> u64 {
+    views.get(from..to).map_or(0, |views| views.iter().map(|view| u64::from(*view as u32)).sum())
+}
+
 /// Bytes of the cells of these rows, without what says where they lie.
 fn bytes_of(array: &dyn Array, from: usize, to: usize) -> u64 {
     let span = |from: usize, to: usize| to.saturating_sub(from) as u64;
@@ -549,12 +554,8 @@ fn bytes_of(array: &dyn Array, from: usize, to: usize) -> u64 {
         DataType::LargeBinary => {
             ends(array.as_binary::<i64>().value_offsets(), from, to).map_or(0, |(a, b)| span(a, b))
         }
-        DataType::Utf8View => {
-            array.as_string_view().lengths().skip(from).take(to - from).map(u64::from).sum()
-        }
-        DataType::BinaryView => {
-            array.as_binary_view().lengths().skip(from).take(to - from).map(u64::from).sum()
-        }
+        DataType::Utf8View => view_bytes(array.as_string_view().views(), from, to),
+        DataType::BinaryView => view_bytes(array.as_binary_view().views(), from, to),
         DataType::List(_) => {
             let list = array.as_list::<i32>();
             ends(list.value_offsets(), from, to).map_or(0, |(a, b)| bytes_of(list.values(), a, b))

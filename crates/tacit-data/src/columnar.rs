@@ -16,6 +16,7 @@ mod views;
 mod words;
 mod write;
 
+pub use elements::of_rows as elements_of_rows;
 pub use plain::has_digits;
 pub(crate) use plain::{NO_TEXT, plain, unwritable, without_text};
 use plain::{dates, uuids};
@@ -26,11 +27,11 @@ pub(crate) use write::{Origin, Writer, lacks};
 use crate::bounds::{self, rows_of, rows_together};
 use crate::csv::{EmptyKeys, Options};
 use crate::fault::{Error, Place, Result, gave_up, guarded};
+use crate::first_line::{self, COMPARED_ROWS, Shapes};
 use crate::input::{Input, Packing, Stored};
 use crate::kept::{NUMERIC, rows_of_batch};
 use crate::keys::Tally;
-use crate::near::nearest;
-use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, is_null};
+use crate::records::{Element, KeyHasher, KeySet, KeySpec, Listing, Normalisation, is_null};
 use crate::unfit::Unfit;
 use crate::within::{all_widened, widened};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
@@ -49,9 +50,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use tacit_crypto::Wiped;
 use tacit_crypto::fence::fenced;
+use tacit_crypto::near::nearest;
 use words::{ENCRYPTED, words};
-use zeroize::Zeroizing;
 
 /// Rows that are looked at together.
 const BATCH: usize = 8192;
@@ -328,7 +330,7 @@ impl Source {
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
     pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
-        let mut keys = KeySet::new();
+        let mut keys = KeySet::listed(self.listing());
         let tally = self.each_key(progress, |elements| {
             keys.push_all(elements).map_err(|full| Error::full(self.path(), full))
         })?;
@@ -352,7 +354,7 @@ impl Source {
         for batch in self.batches(Some(wanted.clone()))? {
             let batch = batch.map_err(|error| self.failed(error))?;
             let elements = self.elements(&mut hasher, &batch, &places, row)?;
-            let empty = elements.iter().position(Option::is_none);
+            let empty = self.listing().rows(&elements).position(|of| of.iter().all(Option::is_none));
             if let Some(at) = empty.filter(|_| self.empty_keys == EmptyKeys::Refuse) {
                 return Err(match self.place(row + at as u64 + 1) {
                     (path, Place::Row(row)) => Error::EmptyKeyInRow { path, row },
@@ -360,7 +362,7 @@ impl Source {
                 }
                 .into());
             }
-            row += elements.len() as u64;
+            row += batch.num_rows() as u64;
             visit(&elements)?;
             progress(self.done().min(self.bytes()));
         }
@@ -368,11 +370,11 @@ impl Source {
         Ok(hasher.take_tally())
     }
 
-    /// Writes the rows that `wanted` says of their number and element to `output`, which is called `target`,
+    /// Writes the rows that `wanted` says of their number and elements to `output`, which is called `target`,
     /// in the format that its name says or else in this file's. Returns the number of rows.
     pub(crate) fn write_wanted(
         &self,
-        wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        wanted: impl FnMut(u64, &[Option<Element>]) -> Result<bool>,
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
@@ -383,11 +385,11 @@ impl Source {
         Ok(written)
     }
 
-    /// Hands the rows that `wanted` says of their number and element to `visit`, some at a time and in the
+    /// Hands the rows that `wanted` says of their number and elements to `visit`, some at a time and in the
     /// file's order. Returns their number.
     pub(crate) fn each_wanted(
         &self,
-        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        mut wanted: impl FnMut(u64, &[Option<Element>]) -> Result<bool>,
         mut visit: impl FnMut(&RecordBatch) -> Result<()>,
     ) -> Result<u64> {
         let mut hasher = KeyHasher::of(&self.spec);
@@ -398,8 +400,9 @@ impl Source {
                 return Err(self.changed());
             }
             let mut chosen = Vec::with_capacity(batch.num_rows());
-            for element in self.elements(&mut hasher, &batch, &self.key_columns, row)?.iter() {
-                chosen.push(wanted(row, element.as_ref())?);
+            let elements = self.elements(&mut hasher, &batch, &self.key_columns, row)?;
+            for elements in self.listing().rows(&elements) {
+                chosen.push(wanted(row, elements)?);
                 row += 1;
             }
             let count = chosen.iter().filter(|chosen| **chosen).count();
@@ -413,6 +416,11 @@ impl Source {
         Ok(found)
     }
 
+    /// How the elements of its rows are listed.
+    pub(crate) fn listing(&self) -> Listing {
+        Listing::of(&self.spec)
+    }
+
     /// Where the column of this name stands.
     pub(crate) fn position(&self, column: &str) -> Result<usize> {
         let path = self.path().to_owned();
@@ -423,10 +431,33 @@ impl Source {
             (Some(_), Some(_)) => Err(Error::AmbiguousColumn { path, column: column.to_owned() }),
             (None, _) => {
                 let columns = self.schema.fields().len();
-                let near = nearest(column, names()).map(str::to_owned);
+                // What may be data is not shown as a name.
+                let near = nearest(column, names()).filter(|_| !self.is_doubtful()).map(str::to_owned);
                 Err(Error::NoColumn { path, column: column.to_owned(), columns, near })
             }
         }
+    }
+
+    /// Whether the names of its columns are cells of a first line or row, of CSV files or workbooks.
+    pub(crate) fn has_first_line(&self) -> bool {
+        self.parts.iter().any(|part| part.input.has_first_line())
+    }
+
+    /// Whether the names of its columns may be data, by the first rows.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        if !self.has_first_line() {
+            return first_line::has_data(names.into_iter());
+        }
+        let mut seen = vec![Shapes::default(); names.len()];
+        let first = self.batches(None).ok().and_then(|mut batches| batches.next()?.ok());
+        if let Some(batch) = first {
+            for ((column, field), seen) in batch.columns().iter().zip(self.schema.fields()).zip(&mut seen) {
+                let Ok(texts) = Texts::of(column, field) else { continue };
+                (0..column.len().min(COMPARED_ROWS)).for_each(|row| seen.add(texts.get(row)));
+            }
+        }
+        first_line::is_doubtful(&names, &seen.iter().map(Shapes::most).collect::<Vec<_>>())
     }
 
     /// What becomes of its cells that an output cannot hold.
@@ -447,8 +478,21 @@ impl Source {
         target: &'a Path,
         schema: &SchemaRef,
     ) -> Result<Writer<'a, W>> {
+        self.writer_behind(0, format, output, target, schema)
+    }
+
+    /// The same of columns that these come behind `ahead` others.
+    pub(crate) fn writer_behind<'a, W: Write + Send>(
+        &self,
+        ahead: usize,
+        format: Format,
+        output: &'a mut W,
+        target: &'a Path,
+        schema: &SchemaRef,
+    ) -> Result<Writer<'a, W>> {
         let dictionaries = self.gathered(format)?;
-        Ok(Writer::new(format, output, target, schema, &self.origin)?.by(dictionaries))
+        let origin = Origin { ahead, ..self.origin.clone() };
+        Ok(Writer::new(format, output, target, schema, &origin)?.by(dictionaries))
     }
 
     /// Writes all rows to nothing in the format of a file called `target`.
@@ -548,15 +592,15 @@ impl Source {
         parts::batches(&self.parts, 0..self.parts.len(), columns, &self.schema, self.most)
     }
 
-    /// The elements of a batch's rows, which stand behind `before` others, whose key stands in the columns
-    /// `places`.
+    /// The elements of a batch's rows, as [`Listing`] has them. `places` are the key columns, and `before` is the
+    /// number of rows in earlier batches.
     pub(crate) fn elements(
         &self,
         hasher: &mut KeyHasher,
         batch: &RecordBatch,
         places: &[usize],
         before: u64,
-    ) -> Result<Zeroizing<Vec<Option<Element>>>> {
+    ) -> Result<Wiped<Option<Element>>> {
         let texts: Vec<Texts> = places
             .iter()
             .zip(&self.key_columns)

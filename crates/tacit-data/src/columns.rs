@@ -1,16 +1,19 @@
 //! What a table's columns hold, for the eyes of its owner: empty cells, guessed types, and an example of each with
 //! its letters and digits masked.
 
-use crate::columnar::{self, Texts};
-use crate::csv::{self, Delimiter, Header, Options};
-use crate::encoding::Encoding;
+use crate::columnar::{self, Format, Texts};
+use crate::csv::{self, Header, Options};
+use crate::encoding::{self, Encoding, Found};
 use crate::fault::{Error, Result};
+use crate::first_line::{self, COMPARED_ROWS, Shape, Shapes};
+use crate::input::Input;
 use crate::keys::{KeyType, Normalisation, Signs, is_phone};
+use crate::kind;
 use crate::opened::{self, Opened};
 use crate::place;
 use arrow_array::Array;
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// Cells of a column whose text is looked at.
 const LOOKED_AT: u64 = 1000;
@@ -19,7 +22,7 @@ const EXAMPLE: usize = 24;
 
 /// One column of a table.
 pub struct Column {
-    /// Its name.
+    /// Its name, or its number where the name may not be shown.
     pub name: String,
     /// Rows in which it is empty: no text but white space, or a null.
     pub empty: u64,
@@ -35,8 +38,6 @@ pub struct Column {
     pub rises: bool,
     /// Why it cannot be part of a key, if it cannot.
     pub no_key: Option<&'static str>,
-    /// Whether each of its first cells has the same separator.
-    is_parted: bool,
 }
 
 /// The columns of a table, and how many rows it has.
@@ -45,19 +46,56 @@ pub struct Columns {
     pub rows: u64,
     /// Columns, in the table's order.
     pub columns: Vec<Column>,
+    /// Where the columns' names are from. Where that is in doubt, columns have numbers in place of names.
+    pub names: Names,
     /// What the owner probably wants to change before a run.
     pub oddities: Vec<Oddity>,
+    /// How the table was read: as the caller said, but for what was guessed.
+    pub options: Options,
     /// The encoding that the text was read in, where nobody named it and it is not UTF-8: a guess.
     pub guessed: Option<Encoding>,
+}
+
+/// Where the names of columns are from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Names {
+    /// The table has them: in its first line, or as its format does.
+    Given,
+    /// The first line, or names that the format has, may be data: columns are called `column 1`, `column 2` and so on.
+    Doubtful,
+    /// Columns are named by their numbers.
+    Numbers,
+}
+
+impl Names {
+    /// The word for it, as `tacit check --json` has it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Names::Given => "names",
+            Names::Doubtful => "doubtful",
+            Names::Numbers => "numbers",
+        }
+    }
+}
+
+/// What is made of a first line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FirstLine {
+    /// It is judged whether it has names, data, or a title.
+    Judged,
+    /// It has the columns' names: somebody said so.
+    Header,
 }
 
 /// What looks wrong with a table as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Oddity {
-    /// Its first line has a title and not the columns' names.
-    Title,
-    /// Its first line has data and not the columns' names.
+    /// A title precedes the header: so many lines were skipped, those that the caller skips among them.
+    Title(u64),
+    /// The first line may be data and not the columns' names, which a setting can say.
     NoHeader,
+    /// A name of a column looks like data, in a format that always has names.
+    DataInName,
     /// Several columns have this name.
     Twice(String),
     /// No rows follow the first line.
@@ -65,26 +103,74 @@ pub enum Oddity {
 }
 
 /// Looks at every cell of a table, of files or at addresses as [`Source`](crate::table::Source) opens them. Text that
-/// is not UTF-8 is read in the encoding that it seems to have, if `options` name none and the table can be read twice.
-pub fn look(paths: &[PathBuf], options: Options) -> Result<Columns> {
-    let error = match look_as(paths, options) {
+/// is not UTF-8 is read in the encoding that it seems to have, if `options` name none and the table can be read twice;
+/// lines above the header are skipped, unless `first` says that it is the first line.
+pub fn look(paths: &[PathBuf], options: Options, first: FirstLine) -> Result<Columns> {
+    let mut error = match look_as(paths, options, first) {
         Err(error) if options.encoding.is_none() => error,
         other => return other,
     };
     let like = match &error {
         Error::InvalidUtf8 { looks_like, .. } => *looks_like,
         Error::Encoded { encoding, .. } => Some(*encoding),
-        _ => None,
+        _ => return Err(error),
     };
-    let Some(guessed) = like.and_then(Encoding::named).filter(|_| can_be_read_twice(paths)) else {
+    if !can_be_read_twice(paths) {
         return Err(error);
-    };
-    match look_as(paths, Options { encoding: Some(guessed), ..options }) {
-        Ok(found) => Ok(Columns { guessed: Some(guessed), ..found }),
-        // The guess was wrong.
-        Err(Error::NotInEncoding { .. }) => Err(error),
-        other => other,
     }
+    if let Error::InvalidUtf8 { path, line, .. } = &error {
+        one_encoding(paths, path, *line)?;
+    }
+    if let Some(guessed) = like.and_then(Encoding::named) {
+        match look_as(paths, Options { encoding: Some(guessed), ..options }, first) {
+            Ok(found) => return Ok(Columns { guessed: Some(guessed), ..found }),
+            // The guess was wrong.
+            Err(Error::NotInEncoding { .. } | Error::Marked { .. }) => {}
+            other => return other,
+        }
+    }
+    // What was tried is no advice.
+    match &mut error {
+        Error::InvalidUtf8 { looks_like, .. } => *looks_like = None,
+        Error::Encoded { path, .. } => {
+            let path = std::mem::take(path);
+            error = Error::InvalidUtf8 { path, line: 1, column: 1, looks_like: None };
+        }
+        _ => {}
+    }
+    Err(error)
+}
+
+/// Refuses files that no single encoding reads: of several encodings, or of UTF-8 but for a few bytes, the first of
+/// which `line` of `bad` has.
+fn one_encoding(paths: &[PathBuf], bad: &Path, line: u64) -> Result<()> {
+    let mut first: Option<(PathBuf, Found, bool)> = None;
+    for path in opened::listed(paths)? {
+        let input = Input::open(&path)?;
+        let start = input.start()?;
+        if Format::of(&start).is_some() || start.starts_with(b"PK") {
+            continue;
+        }
+        let marked = encoding::of(&path, &start, None)?.map(Encoding::name).or_else(|| kind::wide(&start));
+        let found = match marked {
+            Some(encoding) => Found::Other(Some(encoding)),
+            None => Found::of(input.reader()?).map_err(|error| input.unreadable(error))?,
+        };
+        match (found, first.take()) {
+            (Found::MostlyUtf8, _) if path == bad => return Err(Error::MostlyUtf8 { path, line }),
+            (Found::Any, before) => first = before,
+            // Two guesses may be of one encoding.
+            (Found::Other(_), Some(before @ (_, Found::Other(_), true))) if marked.is_none() => {
+                first = Some(before)
+            }
+            (found, Some((first, other, _))) if found != other => {
+                let (first_encoding, encoding) = (other.name(), found.name());
+                return Err(Error::Encodings { first, first_encoding, path, encoding });
+            }
+            (found, _) => first = Some((path, found, marked.is_none())),
+        }
+    }
+    Ok(())
 }
 
 /// Whether these names lead to files and addresses, of which a pipe is neither.
@@ -93,72 +179,89 @@ fn can_be_read_twice(paths: &[PathBuf]) -> bool {
     opened::listed(paths).is_ok_and(|files| files.iter().all(is_one))
 }
 
-fn look_as(paths: &[PathBuf], options: Options) -> Result<Columns> {
-    let mut found = match opened::open(paths, &options)? {
-        Opened::Csv(input) => {
-            let mut found = of_csv(&csv::Source::from_input(input, options)?)?;
-            // A line without a separator before lines with one; commas would have been found there.
-            let parted = matches!(&*found.columns, [only] if only.is_parted);
-            if parted && options.delimiter == Delimiter::Auto && options.header == Header::Names {
-                found.oddities.push(Oddity::Title);
-            }
-            found
+fn look_as(paths: &[PathBuf], mut options: Options, first: FirstLine) -> Result<Columns> {
+    let is_judged = first == FirstLine::Judged;
+    let mut oddities = Vec::new();
+    let opened = match opened::open(paths, &options) {
+        // That of several files may be in one of them.
+        Err(Error::Title { skipped, .. }) if is_judged && paths.len() == 1 && can_be_read_twice(paths) => {
+            options.skip_lines = skipped;
+            oddities.push(Oddity::Title(skipped));
+            opened::open(paths, &options)?
         }
-        Opened::Columns(source) => of_columns(&source)?,
+        other => other?,
     };
-    if options.header == Header::Names {
-        odd_names(&mut found);
-    }
-    found.oddities.extend((found.rows == 0).then_some(Oddity::NoRows));
-    Ok(found)
-}
-
-/// Adds what looks wrong with the names of a table's columns. Those of a first line with data are not named.
-fn odd_names(table: &mut Columns) {
-    let names: Vec<&str> = table.columns.iter().map(|column| column.name.trim()).collect();
-    let named: Vec<&str> = names.iter().filter(|name| !name.is_empty()).copied().collect();
-    if table.oddities.contains(&Oddity::Title) {
-        return;
-    }
-    let mut found = Vec::new();
-    if names.len() > 1 && named.len() == 1 {
-        found.push(Oddity::Title);
-    } else if is_data(&named) {
-        found.push(Oddity::NoHeader);
-    } else {
-        let many = |name: &str| named.iter().filter(|other| **other == name).count() > 1;
-        let is_first = |at: usize| !named[..at].contains(&named[at]);
-        let twice = named.iter().enumerate().filter(|(at, name)| many(name) && is_first(*at));
-        found.extend(twice.map(|(_, name)| Oddity::Twice((*name).to_owned())));
-    }
-    table.oddities.extend(found);
-}
-
-/// Whether these are cells, and not names: one is an address, a date or the like, or all are numbers.
-fn is_data(names: &[&str]) -> bool {
-    let is = |name: &str, kinds: &[&str]| {
-        let mut out = String::new();
-        let mut is = |kind: KeyType| kind.normalise(Normalisation::default(), name, &mut out).is_ok();
-        kinds.iter().filter_map(|kind| KeyType::named(kind)).any(&mut is)
+    let (rows, seen, has_first_line) = match opened {
+        Opened::Csv(input) => {
+            let mut source = csv::Source::from_input(input, options)?;
+            let title = if is_judged { source.title_lines()? } else { None };
+            if let Some(lines) = title {
+                options.skip_lines = lines;
+                source = csv::Source::from_input(source.into_input(), options)?;
+                oddities.push(Oddity::Title(lines));
+            }
+            let (rows, seen) = of_csv(&source)?;
+            (rows, seen, true)
+        }
+        Opened::Columns(source) => {
+            let (rows, seen) = of_columns(&source)?;
+            (rows, seen, source.has_first_line())
+        }
     };
-    let numbers = ["int", "decimal", "decimal:comma"];
-    names.iter().any(|name| is(name, &["email", "uuid", "phone"]))
-        || (names.iter().any(|name| is(name, &["date", "date:DMY", "date:MDY"]))
-            && names.iter().any(|name| is(name, &numbers)))
-        || (!names.is_empty() && names.iter().all(|name| is(name, &numbers)))
+    let names: Vec<&str> = seen.iter().map(|column| &*column.name).collect();
+    let is_doubtful = is_judged
+        && match has_first_line {
+            true if options.header == Header::None => false,
+            true => {
+                let below: Vec<Option<Shape>> = seen.iter().map(|column| column.shapes.most()).collect();
+                first_line::is_doubtful(&names, &below)
+            }
+            false => first_line::has_data(names.iter().copied()),
+        };
+    let names_from = match (options.header, is_doubtful) {
+        (Header::None, _) if has_first_line => Names::Numbers,
+        (_, true) => Names::Doubtful,
+        _ => Names::Given,
+    };
+    match names_from {
+        Names::Doubtful if has_first_line => oddities.push(Oddity::NoHeader),
+        Names::Doubtful => oddities.push(Oddity::DataInName),
+        Names::Given => oddities.extend(twice(&names)),
+        Names::Numbers => {}
+    }
+    oddities.extend((rows == 0).then_some(Oddity::NoRows));
+    let mut columns: Vec<Column> = seen.into_iter().map(Seen::end).collect();
+    if names_from == Names::Doubtful {
+        // From here on nobody knows the cells of that line.
+        columns.iter_mut().enumerate().for_each(|(at, column)| column.name = format!("column {}", at + 1));
+    }
+    Ok(Columns { rows, columns, names: names_from, oddities, options, guessed: None })
 }
 
-fn of_csv(source: &csv::Source) -> Result<Columns> {
+/// The names that several columns have.
+fn twice(names: &[&str]) -> Vec<Oddity> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let named = || names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    named().for_each(|name| *counts.entry(name).or_default() += 1);
+    let mut told = HashSet::new();
+    let found = named().filter(|name| counts[name] > 1 && told.insert(*name));
+    found.map(|name| Oddity::Twice(name.to_owned())).collect()
+}
+
+fn of_csv(source: &csv::Source) -> Result<(u64, Vec<Seen>)> {
     let mut seen: Vec<Seen> = source.columns().map(Seen::new).collect();
     let places: Vec<usize> = (0..seen.len()).collect();
     let contents = source.read_columns(&places, |_, cells| {
-        seen.iter_mut().zip(cells).for_each(|(column, cell)| column.add(cell));
+        for (column, cell) in seen.iter_mut().zip(cells) {
+            column.shapes.add(cell);
+            column.add(cell);
+        }
         Ok::<_, Error>(())
     })?;
-    Ok(columns(contents.rows(), seen))
+    Ok((contents.rows(), seen))
 }
 
-fn of_columns(source: &columnar::Source) -> Result<Columns> {
+fn of_columns(source: &columnar::Source) -> Result<(u64, Vec<Seen>)> {
     let schema = source.schema().clone();
     let mut seen: Vec<Seen> = schema.fields().iter().map(|field| Seen::new(field.name())).collect();
     let mut rows = 0;
@@ -169,7 +272,11 @@ fn of_columns(source: &columnar::Source) -> Result<Columns> {
             let is_key = columnar::is_key(field.data_type())
                 || columnar::is_moment(field.data_type())
                 || columnar::is_uuid(field);
-            match Texts::of(column, field).ok().filter(|_| is_key) {
+            let texts = Texts::of(column, field).ok();
+            if let Some(texts) = &texts {
+                (0..column.len().min(COMPARED_ROWS)).for_each(|row| seen.shapes.add(texts.get(row)));
+            }
+            match texts.filter(|_| is_key) {
                 Some(texts) => (0..column.len()).for_each(|row| seen.add(texts.get(row))),
                 None => {
                     seen.empty += column.logical_null_count() as u64;
@@ -182,20 +289,12 @@ fn of_columns(source: &columnar::Source) -> Result<Columns> {
             }
         }
     }
-    Ok(columns(rows, seen))
-}
-
-fn columns(rows: u64, seen: Vec<Seen>) -> Columns {
-    let columns = seen.into_iter().map(Seen::end).collect();
-    Columns { rows, columns, oddities: Vec::new(), guessed: None }
+    Ok((rows, seen))
 }
 
 /// The types that are guessed, in the order in which they are tried.
 const CANDIDATES: [&str; 9] =
     ["email", "uuid", "date", "date:DMY", "date:MDY", "phone", "int", "decimal", "decimal:comma"];
-
-/// What separates fields, other than commas.
-const SEPARATORS: [char; 3] = [';', '|', '\t'];
 
 /// Whole numbers that hardly rise by chance.
 const RISING: u64 = 5;
@@ -218,8 +317,8 @@ struct Seen {
     /// Whether the cells are whole numbers, each greater than the one before; and whether by one.
     rises: bool,
     by_one: bool,
-    /// Cells that contain each of [`SEPARATORS`].
-    parted: [u64; SEPARATORS.len()],
+    /// How the first cells are written.
+    shapes: Shapes,
     no_key: Option<&'static str>,
 }
 
@@ -238,7 +337,7 @@ impl Seen {
             last: None,
             rises: true,
             by_one: true,
-            parted: [0; SEPARATORS.len()],
+            shapes: Shapes::default(),
             no_key: None,
         }
     }
@@ -275,9 +374,6 @@ impl Seen {
         self.rises &= number.is_some() && (self.last.is_none() || number > self.last);
         self.by_one &= self.last.is_none() || number == self.last.and_then(|last: u64| last.checked_add(1));
         self.last = number;
-        for (separator, cells) in SEPARATORS.iter().zip(&mut self.parted) {
-            *cells += u64::from(cell.contains(*separator));
-        }
     }
 
     fn end(self) -> Column {
@@ -301,7 +397,6 @@ impl Seen {
         };
         Column {
             rises: rises && self.looked_at > 1,
-            is_parted: self.looked_at > 1 && self.parted.contains(&self.looked_at),
             key_type: if self.no_key.is_some() { "" } else { key_type },
             distinct: self.distinct && self.looked_at > 1,
             name: self.name,
@@ -348,16 +443,6 @@ mod tests {
         assert!(!rises(&["1", "2", "2"]) && !rises(&["1", "2", "x"]) && !rises(&["1.5", "2.5"]));
         let sorted = ["0612345671", "0612345672", "0612345679", "0622345679", "0632345679"];
         assert!(!rises(&sorted));
-    }
-
-    #[test]
-    fn a_first_line_without_names_is_known() {
-        let of = |names: &[&str]| is_data(names);
-        assert!(of(&["ann@x.org", "Ann"]) && of(&["12", "13.5"]) && of(&["Ann", "+31612345678"]));
-        assert!(of(&["Ann", "1980-01-31", "7"]));
-        for names in [&["mail", "name"][..], &["region", "2023", "2024"], &["town", "2024-01-31"], &[]] {
-            assert!(!of(names), "{names:?}");
-        }
     }
 
     #[test]

@@ -175,7 +175,7 @@ pub(crate) fn to_columns(
 /// called `target`, packed as that name says. Returns the number of rows.
 pub(crate) fn to_csv(
     source: &columnar::Source,
-    wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+    wanted: impl FnMut(u64, &[Option<Element>]) -> Result<bool>,
     target: &Path,
     output: &mut impl Write,
 ) -> Result<u64> {

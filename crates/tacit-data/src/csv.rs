@@ -15,6 +15,7 @@
 //! has as many fields. A line `sep=;` in front of it names the separator, and goes. A file may be packed, and it
 //! may be a stream: see [`input`](crate::input).
 
+mod first;
 mod pieces;
 mod reading;
 mod rows;
@@ -24,13 +25,12 @@ use crate::behind::{Behind, beside};
 use crate::columnar::Origin;
 pub use crate::encoding::Encoding;
 use crate::encoding::{self, BYTE_ORDER_MARK};
-pub use crate::fault::{Error, Misquoted, Place, Result};
+pub use crate::fault::{Error, Misquoted, NUMBERED, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::kept::{Kept, rows_of_batch};
 use crate::kind;
 use crate::lines::RowLines;
-use crate::near::nearest;
-use crate::records::{KeySet, KeySpec, Normalisation};
+use crate::records::{Found, KeySet, KeySpec, Listing, Normalisation};
 use crate::unfit::Unfit;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
@@ -40,6 +40,7 @@ use rows::{Marks, Rows, Written};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use tacit_crypto::near::nearest;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -273,6 +274,11 @@ impl Source {
         self.spec.is_null(cell)
     }
 
+    /// How the elements of its rows are listed.
+    pub(crate) fn listing(&self) -> Listing {
+        Listing::of(&self.spec)
+    }
+
     /// Takes cells that are one of these words as empty.
     pub(crate) fn set_nulls(&mut self, nulls: Vec<String>) {
         self.spec.nulls = nulls;
@@ -445,11 +451,11 @@ impl Source {
         writer.finish()
     }
 
-    /// Copies the rows of whose number `element` gives an element, or all of a left join, to `output`, which is
+    /// Copies the rows of whose number `found` gives an element, or all of a left join, to `output`, which is
     /// called `target`, with what `behind` has for it. Returns the number of rows written.
     pub(crate) fn write_joined(
         &self,
-        mut element: impl FnMut(u64) -> Result<Option<usize>>,
+        mut found: impl FnMut(u64) -> Result<Option<Found>>,
         behind: &Behind<'_, '_>,
         target: &Path,
         output: &mut impl Write,
@@ -460,7 +466,7 @@ impl Source {
         let mut rows = self.data()?;
         rows.take_as_written();
         while rows.next()? {
-            behind.each(element(number)?, |cells| {
+            behind.each(found(number)?, |cells| {
                 let emptied = writer.extended(rows.written(), cells.iter().copied())?;
                 behind.emptied.set(behind.emptied.get() + emptied);
                 written += 1;
@@ -470,6 +476,44 @@ impl Source {
         }
         writer.finish()?;
         Ok(written)
+    }
+
+    /// Copies every row to `output`, which is called `target`, behind the text that `cell` gives of its number, under
+    /// the header behind `name`. Returns the number of rows.
+    pub(crate) fn write_ahead(
+        &self,
+        name: &str,
+        mut cell: impl FnMut(u64) -> Result<String>,
+        target: &Path,
+        output: &mut impl Write,
+    ) -> Result<u64> {
+        let mut writer = TableWriter::new(target, output, self)?;
+        if self.options.header == Header::Names {
+            let mut first = self.rows()?;
+            first.next()?;
+            writer.ahead(name, first.written())?;
+        }
+        let mut written = 0;
+        let mut rows = self.data()?;
+        rows.take_as_written();
+        while rows.next()? {
+            writer.ahead(&cell(written)?, rows.written())?;
+            written += 1;
+        }
+        writer.finish()?;
+        Ok(written)
+    }
+
+    /// Whether an output as this file is written holds these texts in front of its own cells; the first is a name.
+    pub(crate) fn holds_ahead(&self, target: &Path, texts: &[&str]) -> Result<()> {
+        match texts.iter().all(|text| self.form.holds(self.options, text)) {
+            true => Ok(()),
+            false => Err(Error::NoRoom {
+                path: target.to_owned(),
+                what: "the column of identifiers, as it is written without quotes",
+                remedy: "give the column another name, or name the output .parquet or .arrow",
+            }),
+        }
     }
 
     /// What becomes of its cells that an output cannot hold.
@@ -518,7 +562,7 @@ impl Source {
     }
 
     /// Tells the cells of every row with a key, of the columns at `places`, to `visit`, with the row's element and
-    /// line; rows that are not those of `keys` are an error.
+    /// line, once for each identifier that the row has; rows that are not those of `keys` are an error.
     pub(crate) fn each_given<E: From<Error>>(
         &self,
         keys: &KeySet,
@@ -530,7 +574,7 @@ impl Source {
             if number >= keys.rows() {
                 return Err(self.changed().into());
             }
-            if let Some(at) = keys.element_of(number) {
+            for at in keys.elements_of(number).flatten() {
                 let cells: Vec<&str> = places.iter().map(|&place| rows.field(place)).collect();
                 visit(at, rows.line(), &cells)?;
             }
@@ -589,8 +633,7 @@ impl Source {
                     path: self.path().to_owned(),
                     column: column.clone(),
                     columns: self.header.len(),
-                    near: nearest(column, self.columns().filter(|name| is_like_a_name(name)))
-                        .map(str::to_owned),
+                    near: self.near(column),
                 }),
                 (Some(_), Some(_)) => {
                     Err(Error::AmbiguousColumn { path: self.path().to_owned(), column: column.clone() })
@@ -598,6 +641,12 @@ impl Source {
             }
         };
         columns.iter().map(find).collect()
+    }
+
+    /// The column that was most likely meant, unless the first line may be data.
+    fn near(&self, column: &str) -> Option<String> {
+        let near = nearest(column, self.columns().filter(|name| is_like_a_name(name)))?;
+        (!self.is_doubtful()).then(|| near.to_owned())
     }
 }
 
@@ -693,6 +742,15 @@ impl<'a, W: Write> TableWriter<'a, W> {
         self.put(&tail)?;
         self.end(row)?;
         Ok(emptied)
+    }
+
+    /// A field, and a row as it stood in its file.
+    fn ahead(&mut self, field: &str, row: Written<'_>) -> Result<()> {
+        let mut head = Vec::with_capacity(field.len() + 1);
+        self.form.field(self.options, field, &mut head);
+        head.push(self.form.delimiter);
+        self.put(&head)?;
+        self.write(row)
     }
 
     /// Ends the line of `row`.

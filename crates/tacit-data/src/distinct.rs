@@ -112,7 +112,12 @@ impl Distinct {
         let expected = u128::from(expected) * self.digests.len() as u128 / u128::from(seen.max(1));
         let expected = usize::try_from(expected + expected / 32).unwrap_or(usize::MAX);
         let least = if expected > needed { needed + needed / 4 } else { 2 * needed };
-        Some(expected.clamp(least, STEP * needed).max(FIRST))
+        // By steps that end at what is expected: the last one moves the fewest.
+        let mut room = expected;
+        while room > STEP.saturating_mul(needed) {
+            room = room.div_ceil(STEP);
+        }
+        Some(room.max(least).max(FIRST))
     }
 }
 
@@ -203,6 +208,23 @@ impl Places {
 mod tests {
     use super::*;
     use std::collections::HashMap;
+
+    /// Of as many digests as were expected the last step moves an eighth, whatever their number.
+    #[test]
+    fn the_last_step_comes_early() {
+        for expected in (1usize << 17..1 << 22).step_by(1 << 17) {
+            let mut found = Distinct::default();
+            let mut steps = vec![0];
+            for row in 0..expected as u64 {
+                let room = found.places.room();
+                found.number_one(blake3::hash(&row.to_le_bytes()).as_bytes(), [row, expected as u64]);
+                if found.places.room() > room {
+                    steps.push(row as usize);
+                }
+            }
+            assert!(steps.iter().all(|step| step * 7 < expected), "{expected}: {steps:?}");
+        }
+    }
 
     /// Whatever sizes, repetitions and expectations: the numbers of a map.
     #[test]

@@ -2,6 +2,7 @@
 //! guessed from text that is not UTF-8.
 
 use crate::fault::{Error, Result};
+use crate::input::Input;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, UTF_8, UTF_16BE, UTF_16LE, X_USER_DEFINED};
 use std::io::{self, BufRead, Read};
@@ -115,13 +116,98 @@ pub(crate) fn beginning(start: &[u8], encoding: Option<Encoding>) -> Vec<u8> {
     rest.to_vec()
 }
 
-/// The encoding that bytes which are not UTF-8 seem to have.
+/// The encoding that bytes which are not UTF-8 seem to have; nothing if it does not have all of them.
 pub(crate) fn guess(bytes: &[u8]) -> Option<&'static str> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let found = detector.guess(None, Utf8Detection::Deny);
-    (found != UTF_8).then(|| name(found))
+    // Of others the last character may be torn.
+    let is_whole = !found.is_single_byte()
+        || found
+            .decode_without_bom_handling_and_without_replacement(bytes)
+            .is_some_and(|text| !text.contains(|c: char| ('\u{80}'..='\u{9f}').contains(&c)));
+    (found != UTF_8 && is_whole).then(|| name(found))
 }
+
+/// The error about bytes at a place of `input` that are not UTF-8, `near` which a guess is made. A file that is UTF-8
+/// but for a few bytes has no other encoding.
+pub(crate) fn invalid(input: &Input, (line, column): (u64, u64), near: &[u8]) -> Error {
+    let path = input.path().to_owned();
+    let found = || Found::of(input.reader().ok()?).ok();
+    match path.is_file() && found() == Some(Found::MostlyUtf8) {
+        true => Error::MostlyUtf8 { path, line },
+        false => Error::InvalidUtf8 { path, line, column, looks_like: guess(near) },
+    }
+}
+
+/// What the text of a file is encoded in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// ASCII, which is the same in nearly all.
+    Any,
+    Utf8,
+    /// UTF-8 but for a few bytes.
+    MostlyUtf8,
+    /// Another one, where there is a guess.
+    Other(Option<&'static str>),
+}
+
+impl Found {
+    /// The encoding of a whole text without a mark of its own.
+    pub(crate) fn of(mut text: impl Read) -> io::Result<Self> {
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+        let (mut valid, mut invalid) = (0u64, 0u64);
+        let (mut bytes, mut torn) = (vec![0; PIECE], 0);
+        loop {
+            let read = match text.read(&mut bytes[torn..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            detector.feed(&bytes[torn..torn + read], read == 0);
+            let whole = &bytes[..torn + read];
+            let mut left = 0;
+            for chunk in whole.utf8_chunks() {
+                valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count() as u64;
+                let rest = chunk.invalid();
+                // A character may go on behind what was read.
+                let is_torn = std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
+                match is_torn && read > 0 && whole.ends_with(rest) {
+                    true => left = rest.len(),
+                    false => invalid += u64::from(!rest.is_empty()),
+                }
+            }
+            if read == 0 {
+                break;
+            }
+            let end = torn + read;
+            bytes.copy_within(end - left..end, 0);
+            torn = left;
+        }
+        Ok(match (valid, invalid) {
+            (0, 0) => Found::Any,
+            (_, 0) => Found::Utf8,
+            // In another encoding hardly anything is UTF-8 by chance.
+            _ if valid >= MOSTLY * invalid => Found::MostlyUtf8,
+            _ => {
+                let found = detector.guess(None, Utf8Detection::Deny);
+                Found::Other((found != UTF_8).then(|| name(found)))
+            }
+        })
+    }
+
+    /// As errors call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Found::Any | Found::Utf8 => "utf-8",
+            Found::MostlyUtf8 => "utf-8 with invalid bytes",
+            Found::Other(Some(name)) => name,
+            Found::Other(None) => "another encoding",
+        }
+    }
+}
+
+/// Characters of UTF-8 for each that is none, in a text that is UTF-8 but for a few bytes.
+const MOSTLY: u64 = 2;
 
 /// That bytes are not of the encoding, which ends the text.
 #[derive(Debug, thiserror::Error)]
@@ -212,6 +298,31 @@ impl<R: BufRead> Read for Decoded<R> {
 mod tests {
     use super::*;
 
+    /// Gives a byte at a time.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+            (buffer[0], self.0) = (*first, rest);
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn a_few_bad_bytes_do_not_make_another_encoding_of_utf8() {
+        let of = |bytes: &[u8]| {
+            let found = Found::of(bytes).unwrap();
+            assert_eq!(found, Found::of(Slow(bytes)).unwrap());
+            found
+        };
+        let good = "José Müller 木\n".repeat(50).into_bytes();
+        assert_eq!((of(b"a,b\n"), of(&good)), (Found::Any, Found::Utf8));
+        assert_eq!(of(&[&good[..], b"Zo\xeb\n"].concat()), Found::MostlyUtf8);
+        assert_eq!(of(&[&good[..], b"Zo\xc3"].concat()), Found::MostlyUtf8);
+        assert_eq!(of(b"name,city\nZo\xeb,K\xf6ln\nJos\xe9,M\xe1laga\n"), Found::Other(Some("windows-1252")));
+    }
+
     fn decoded(bytes: &[u8], name: &str) -> (String, bool) {
         let mut text = Vec::new();
         // A byte at a time, so that characters are torn.
@@ -244,5 +355,7 @@ mod tests {
         }
         assert_eq!(guess(b"name,city\nZo\xeb,K\xf6ln\nJos\xe9,M\xe1laga\n"), Some("windows-1252"));
         assert_eq!(guess(b"\xcf\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0"), Some("windows-1251"));
+        // CP437, in which windows-1252 has no such byte.
+        assert_ne!(guess(b"Jos\x82\nM\x81ller,K\x94ln\n"), Some("windows-1252"));
     }
 }

@@ -8,8 +8,10 @@
 mod days;
 mod limits;
 mod old;
+mod part;
 mod read;
 mod records;
+mod title;
 mod write;
 
 pub(crate) use limits::{MOST_TEXT, SHEET_COLUMNS, SHEET_ROWS, SHORT_TEXT, is_too_long, is_workbook};

@@ -101,8 +101,8 @@ pub enum Error {
     NoKey(PathBuf),
     /// A row has too many or too few fields.
     #[error(
-        "{}, line {line}: {found} fields, but the first line has {expected}; check quotes and delimiter",
-        name(.path)
+        "{}, line {line}: {}, but the first line has {expected}; check quotes and delimiter",
+        name(.path), counted(*found, "field")
     )]
     UnequalRow {
         /// The file.
@@ -150,6 +150,29 @@ pub enum Error {
         column: u64,
         /// The encoding that the file seems to have, if it is one that can be read.
         looks_like: Option<&'static str>,
+    },
+    /// Bytes that are not UTF-8 in a file that is UTF-8 but for them.
+    #[error("{}, line {line}: not valid UTF-8, but the rest of the file is; correct that line", name(.path))]
+    MostlyUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The first such line, from 1.
+        line: u64,
+    },
+    /// Files of one table in several encodings.
+    #[error(
+        "the files differ in encoding: {} is {first_encoding}, {} is {encoding}; save all of them as UTF-8",
+        name(.first), name(.path)
+    )]
+    Encodings {
+        /// A file.
+        first: PathBuf,
+        /// Its encoding, which may be a guess.
+        first_encoding: &'static str,
+        /// Another file.
+        path: PathBuf,
+        /// Its encoding, which may be a guess.
+        encoding: &'static str,
     },
     /// Bytes that the encoding does not have.
     #[error(
@@ -223,7 +246,7 @@ pub enum Error {
         row: u64,
     },
     /// A key column that a file of columns does not have.
-    #[error("{}: no column is named `{}`; {}", name(.path), shown(.column), meant(.near.as_deref(), *.columns))]
+    #[error("{}: no column is named `{}`; {}", name(.path), shown(.column), meant(.column, .near.as_deref(), *.columns))]
     NoColumn {
         /// The file.
         path: PathBuf,
@@ -324,6 +347,22 @@ pub enum Error {
         cell: String,
         /// What is wrong with it.
         what: String,
+    },
+    /// The rows of a sheet that seem to be a title above the header.
+    #[error(
+        "{}: a title seems to be above the header, which is in row {row}; leave out the first {}, or name the table's \
+         part, {}",
+        name(.path), counted(*skipped, "row"), shown(.part)
+    )]
+    Title {
+        /// The file.
+        path: PathBuf,
+        /// The row of the header in the sheet, from 1.
+        row: u64,
+        /// The rows above it, among them those that are skipped already.
+        skipped: u64,
+        /// The file with the part of it that is the table.
+        part: String,
     },
     /// A column of a file of columns that cannot be read.
     #[error("{}: column {column} cannot be read after row {rows}: {what}", name(.path))]
@@ -561,15 +600,54 @@ fn looks(like: Option<&'static str>) -> String {
     like.map_or(String::new(), |name| format!(" (a guess: {name})"))
 }
 
+/// What to write in place of a type of decimals without the digits of the fraction, if that is what a column ends with.
+fn digits_missing(wanted: &str) -> Option<String> {
+    let name = wanted.trim().strip_suffix(":decimal")?;
+    Some(format!("write the digits after the point, as in `{}:decimal2`", shown(name)))
+}
+
+/// Whether a name is the number of a column there is, which names it in a table without a header only.
+fn is_number(wanted: &str, columns: usize) -> bool {
+    wanted.trim().parse().is_ok_and(|number: usize| (1..=columns).contains(&number))
+}
+
+/// The remedy for one who counts the columns of a table with a header.
+pub const NUMBERED: &str =
+    "columns are numbered only where the first line is read as data and not as a header";
+
+/// What to do where a near type stands right behind the name of a column that is there.
+fn near_type(wanted: &str, near: Option<&str>) -> Option<String> {
+    let (column, by) = wanted.rsplit_once('~')?;
+    let is_column = near == Some(column) && by.bytes().all(|byte| byte.is_ascii_digit());
+    let column = shown(column);
+    is_column.then(|| {
+        format!("for near matches write `{column}:name~1`, `{column}:date~1` or `{column}:int~{by}`")
+    })
+}
+
 /// What to do about a column that is not there.
-fn meant(near: Option<&str>, columns: usize) -> String {
+fn meant(wanted: &str, near: Option<&str>, columns: usize) -> String {
     match near {
+        _ if is_number(wanted, columns) => {
+            "the columns of such a file have names and no numbers; write its name".to_owned()
+        }
+        _ if digits_missing(wanted).is_some() => digits_missing(wanted).unwrap_or_default(),
+        _ if near_type(wanted, near).is_some() => near_type(wanted, near).unwrap_or_default(),
         Some(near) => format!("did you mean `{}`?", shown(near)),
         None => format!("the file has {}", counted(columns, "column")),
     }
 }
 
 fn remedy(wanted: &str, near: Option<&str>, columns: usize) -> String {
+    if let Some(what) = digits_missing(wanted).or_else(|| near_type(wanted, near)) {
+        return format!("; {what}");
+    }
+    if is_number(wanted, columns) {
+        return format!(
+            "; write the name that the line has for column {wanted}: {NUMBERED}",
+            wanted = wanted.trim()
+        );
+    }
     let columns = counted(columns, "column");
     match near {
         // The line may be data, of which as little is shown as helps.

@@ -16,6 +16,17 @@ pub enum Form {
     Decimal(u8),
 }
 
+/// A whole number that stands for so many `digits` behind the point, at most 24: `1275` of 2 is `12.75`.
+pub fn decimal(number: i128, digits: u32) -> String {
+    let one = 10u128.pow(digits);
+    let (whole, rest) = (number.unsigned_abs() / one, number.unsigned_abs() % one);
+    let sign = if number < 0 { "-" } else { "" };
+    match digits {
+        0 => number.to_string(),
+        digits => format!("{sign}{whole}.{rest:0width$}", width = digits as usize),
+    }
+}
+
 impl Form {
     /// Reads `date`, or `decimal` with the digits behind it.
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -24,7 +35,7 @@ impl Form {
         }
         let digits = name.strip_prefix("decimal")?;
         let one = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-        digits.parse().ok().filter(|digits| one && *digits <= 18).map(Form::Decimal)
+        digits.parse().ok().filter(|digits| one && usize::from(*digits) <= MOST_DIGITS).map(Form::Decimal)
     }
 
     /// The same of a cell of a file without types, whose decimals may have a comma.
@@ -38,16 +49,44 @@ impl Form {
         if !comma {
             return scaled(text, digits.into(), out);
         }
+        if let Some(sign) = open_end(text) {
+            return Err(format!("a number is expected; remove the {sign} at the end"));
+        }
         if text.contains('.') {
             // It parts thousands here, and a fraction elsewhere.
-            return Err(
-                "a decimal with a comma and no points is expected, as this table has decimal commas; remove \
-                        the points"
-                    .to_owned(),
-            );
+            return Err(match scaled_by(text.trim(), digits.into()) {
+                Some(_) => {
+                    format!("the cell has a point, and {COMMA_SET}; leave that setting out, or write a comma")
+                }
+                None => {
+                    format!("the cell has a point, and {COMMA_SET}; remove points that separate thousands")
+                }
+            });
         }
         scaled(&text.replace(',', "."), digits.into(), out)
             .map_err(|what| what.replace("point", "comma").replace("12.5", "12,5"))
+    }
+
+    /// The number that a column's text stands for, such as 50000 for `500` as `decimal2`, or days for a date.
+    ///
+    /// An error says what was expected.
+    pub fn number(self, text: &str) -> std::result::Result<i64, String> {
+        let mut number = String::new();
+        self.read(text.trim(), &mut number)?;
+        number.parse().map_err(|_| match number.parse::<i128>() {
+            Ok(_) => {
+                format!("a number from {} to {} is expected", self.written(i64::MIN), self.written(i64::MAX))
+            }
+            Err(_) => "a whole number of 64 bits is expected".to_owned(),
+        })
+    }
+
+    /// The text of such a number: a decimal with all its digits. Days stay a number.
+    pub fn written(self, number: i64) -> String {
+        match self {
+            Form::Plain | Form::Date => number.to_string(),
+            Form::Decimal(digits) => decimal(number.into(), digits.into()),
+        }
     }
 
     /// Appends the value's text, or says what was expected.
@@ -82,8 +121,14 @@ fn days(text: &str) -> std::result::Result<i64, String> {
 /// How errors call commas before fractions, for which a table has a setting of its own.
 pub const DECIMAL_COMMA: &str = "decimal comma";
 
+/// How errors say that this setting is set, where it may be wrong.
+pub const COMMA_SET: &str = "fractions of this table are set to follow a comma";
+
 /// What to do about a number with a fraction where a whole number is expected; nothing if `text` is none.
 pub fn fraction(text: &str) -> Option<String> {
+    if let Some(sign) = open_end(text) {
+        return Some(format!("remove the {sign} at the end"));
+    }
     let number = text.trim().trim_start_matches('-');
     let (whole, rest) = number.split_once(['.', ','])?;
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -100,38 +145,74 @@ pub fn fraction(text: &str) -> Option<String> {
     ))
 }
 
+/// The sign that a number ends with as if a fraction followed, which reads otherwise in every program.
+fn open_end(text: &str) -> Option<&'static str> {
+    let number = text.trim().trim_start_matches(['-', '+']);
+    let sign = if number.ends_with('.') { "point" } else { "comma" };
+    let whole = number.strip_suffix(['.', ','])?;
+    (!whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit())).then_some(sign)
+}
+
 /// Appends the number times 10^digits.
 pub(crate) fn scaled(text: &str, digits: usize, out: &mut String) -> std::result::Result<(), String> {
     let text = text.trim();
     let expected = || {
-        let what = format!(
-            "a decimal with at most {digits} after the point is expected",
-            digits = counted(digits as u64, "digit")
-        );
+        let (what, example) = match digits {
+            0 => ("a whole number is expected".to_owned(), "12"),
+            _ => {
+                let digits = counted(digits as u64, "digit");
+                (format!("a decimal with at most {digits} after the point is expected"), "12.5")
+            }
+        };
+        if let Some(sign) = open_end(text) {
+            return format!("a number is expected; remove the {sign} at the end");
+        }
         let with_point = text.replacen(',', ".", 1);
         let places =
             with_point.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches('0').len());
         let is_readable = scaled_by(&with_point, places).is_some();
+        let has_room = scaled_by(&with_point, digits).is_some();
         match (is_readable, text.contains(',')) {
-            (true, true) => format!("{what}; write a point, or set that the table has a {DECIMAL_COMMA}"),
+            (true, true) if has_room => {
+                format!("{what}; write a point, or set that the table has a {DECIMAL_COMMA}")
+            }
+            (true, true) if is_grouped(text) => format!("{what}; remove separators of thousands"),
+            (true, true) => {
+                format!("{what}; round it, and write a point or set that the table has a {DECIMAL_COMMA}")
+            }
+            (true, false) if digits >= MOST_DIGITS => format!("{what}; round it"),
             (true, false) => format!("{what}; round it, or name a type with more digits, up to `decimal18`"),
-            (false, _) => format!("{what}, such as 12.5; remove separators of thousands, signs and units"),
+            (false, _) => {
+                format!("{what}, such as {example}; remove separators of thousands, signs and units")
+            }
         }
     };
     out.push_str(&scaled_by(text, digits).ok_or_else(expected)?);
     Ok(())
 }
 
+/// The most digits behind a point.
+const MOST_DIGITS: usize = 18;
+
+/// Whether commas may separate thousands: three digits follow each.
+fn is_grouped(text: &str) -> bool {
+    let whole = text.split('.').next().unwrap_or(text);
+    whole.split(',').skip(1).all(|group| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// The number times 10^digits; nothing if `text` is not one, or has more digits after the point.
 fn scaled_by(text: &str, digits: usize) -> Option<String> {
-    let (sign, plain) = match text.strip_prefix('-') {
-        Some(plain) => ("-", plain),
+    let (sign, plain) = match text.strip_prefix(['-', '+']) {
+        Some(plain) if text.starts_with('-') => ("-", plain),
+        Some(plain) => ("", plain),
         None => ("", text),
     };
-    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+    // As whole numbers do not, a decimal ends with no point.
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, "0"));
+    let is_open = fraction.is_empty();
     let fraction = fraction.trim_end_matches('0');
     let digital = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digital(whole) || !digital(fraction) || fraction.len() > digits {
+    if is_open || whole.is_empty() || !digital(whole) || !digital(fraction) || fraction.len() > digits {
         return None;
     }
     let number = format!("{whole}{fraction:0<digits$}");
@@ -153,16 +234,32 @@ mod tests {
             ("12,5", false, "at most 2 digits after the point is expected; write a point, or set that"),
             ("12.345", false, "; round it, or name a type with more digits, up to `decimal18`"),
             ("12,345", true, "at most 2 digits after the comma is expected; round it"),
-            ("12.5", true, "remove the points"),
+            ("12.345678", false, "; round it, or name a type"),
+            ("12,345678", false, "; round it, and write a point or set that"),
+            ("1,234", false, "; remove separators of thousands"),
+            ("12.5", true, "fractions of this table are set to follow a comma; leave that setting out"),
+            ("1.234,50", true, "remove points that separate thousands"),
             ("€ 5", true, "such as 12,5; remove separators of thousands, signs and units"),
+            ("5.", false, "a number is expected; remove the point at the end"),
+            ("-5,", false, "remove the comma at the end"),
+            ("5.", true, "remove the point at the end"),
+            ("5,", true, "remove the comma at the end"),
             ("1,234.50", false, "such as 12.5; remove separators of thousands"),
         ] {
             let said = wrong(Form::Decimal(2), text, comma);
             assert!(said.contains(words), "{text}: {said}");
         }
+        let of = |digits, text| wrong(Form::Decimal(digits), text, false);
+        assert_eq!(
+            of(0, "12.5x"),
+            "a whole number is expected, such as 12; remove separators of thousands, signs and units"
+        );
+        assert_eq!(of(0, "1,234"), "a whole number is expected; remove separators of thousands");
+        assert!(of(18, "0.1234567890123456789").ends_with("is expected; round it"));
+        assert_eq!(fraction(" +5.").unwrap(), "remove the point at the end");
         assert!(fraction("12.5").unwrap().ends_with("`price:decimal2`"));
         assert!(fraction("-12,50").unwrap().ends_with(DECIMAL_COMMA));
-        assert_eq!(["12", "a,5", "1,2,3", "12,", ",5", "x.y"].map(fraction), [const { None }; 6]);
+        assert_eq!(["12", "a,5", "1,2,3", "a,", ",5", "x.y"].map(fraction), [const { None }; 6]);
     }
 
     #[test]
@@ -213,10 +310,22 @@ mod tests {
             (2, "-0.00", "0"),
             (0, "7.000", "7"),
             (3, " 001.25 ", "1250"),
+            (2, "+12", "1200"),
         ] {
             assert_eq!(read(Form::Decimal(digits), text).as_deref(), Some(number), "{text}");
         }
-        for text in ["1.234", "1e3", "", ".5", "1.2.3", "--1", "1,5", "NaN"] {
+        for (digits, number, text) in
+            [(2, 50_000, "500.00"), (2, -7, "-0.07"), (0, 7, "7"), (18, i64::MIN, "-9.223372036854775808")]
+        {
+            assert_eq!(Form::Decimal(digits).written(number), text);
+            assert_eq!(Form::Decimal(digits).number(text), Ok(number));
+        }
+        assert_eq!(Form::Plain.number(" -5"), Ok(-5));
+        for text in ["", "5.5", "9223372036854775808", "x"] {
+            assert!(Form::Plain.number(text).is_err(), "{text}");
+        }
+        assert!(Form::Decimal(2).number("92233720368547758.08").is_err());
+        for text in ["1.234", "1e3", "", ".5", "1.2.3", "--1", "+-1", "5.", "1,5", "NaN"] {
             assert_eq!(read(Form::Decimal(2), text), None, "{text}");
         }
     }

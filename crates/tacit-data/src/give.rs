@@ -44,8 +44,8 @@ impl Purpose {
 }
 
 /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the row's element and
-/// where it stands. Errors: a column that is missing, there twice, or of cells that cannot be given for this;
-/// a cell that is none of those; and a table whose rows are not those of `keys`.
+/// where it stands, once for each identifier that the row has. Errors: a column that is missing, there twice, or
+/// of cells that cannot be given for this; a cell that is none of those; and a table whose rows are not those of `keys`.
 pub(crate) fn each<E: From<Error>>(
     source: &Source,
     keys: &KeySet,
@@ -94,10 +94,12 @@ pub(crate) fn each<E: From<Error>>(
             return Err(source.changed().into());
         }
         let elements = source.elements(&mut hasher, &batch, &key, row)?;
-        for (at, element) in elements.iter().enumerate() {
-            let element = again.element(element.as_ref()).map_err(|_| source.changed())?;
+        for (at, elements) in source.listing().rows(&elements).enumerate() {
+            let number = again.row(elements).map_err(|_| source.changed())?;
             row += 1;
-            let Some(element) = element else { continue };
+            if elements.iter().all(Option::is_none) {
+                continue;
+            }
             let place = Place::Row(row);
             let mut there = vec![false; columns.len()];
             for (((column, given), text), there) in columns.iter().zip(&given).zip(&mut texts).zip(&mut there)
@@ -110,7 +112,9 @@ pub(crate) fn each<E: From<Error>>(
             }
             let cells: Vec<Option<&str>> =
                 texts.iter().zip(&there).map(|(text, there)| there.then_some(text.as_str())).collect();
-            visit(element, place, &cells)?;
+            for element in keys.elements_of(number).flatten() {
+                visit(element, place, &cells)?;
+            }
         }
     }
     if again.is_whole() { Ok(()) } else { Err(source.changed().into()) }

@@ -139,6 +139,8 @@ pub struct Input {
     answer: Option<[u8; 32]>,
     /// Whether columns were made of JSON lines.
     is_json: bool,
+    /// Whether it was made of a sheet, whose first row has the columns' names.
+    is_sheet: bool,
     /// Of columns that were made of a CSV file, where its rows start.
     lines: Option<RowLines>,
     /// Cells that hold errors and count as empty.
@@ -176,6 +178,7 @@ impl Input {
             last_read: LastRead::default(),
             answer,
             is_json: false,
+            is_sheet: false,
             lines: None,
             emptied: 0,
         };
@@ -261,6 +264,7 @@ impl Input {
             last_read: LastRead::default(),
             answer: Some(digest),
             is_json: false,
+            is_sheet: false,
             lines: None,
             emptied: 0,
         }
@@ -278,7 +282,12 @@ impl Input {
 
     /// The same, made of a workbook of which so many cells held errors and count as empty.
     pub(crate) fn of_workbook(self, emptied: u64) -> Self {
-        Input { emptied, ..self }
+        Input { emptied, is_sheet: true, ..self }
+    }
+
+    /// Whether the names of its columns are cells of a first line or row, and may be data.
+    pub(crate) fn has_first_line(&self) -> bool {
+        self.is_sheet || self.lines.is_some()
     }
 
     /// How many cells held errors and count as empty.

@@ -8,7 +8,7 @@ use crate::columnar::{self, Format, Writer, unwritable};
 use crate::convert::{self, Lines};
 use crate::csv;
 use crate::fault::{Result, guarded};
-use crate::records::Element;
+use crate::records::{Element, Found};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -30,7 +30,7 @@ fn schema(behind: &Behind<'_, '_>, own: &SchemaRef) -> SchemaRef {
 }
 
 fn builders(behind: &Behind<'_, '_>) -> Vec<LargeStringBuilder> {
-    (0..behind.names.len() + usize::from(behind.is_left)).map(|_| LargeStringBuilder::new()).collect()
+    (0..behind.columns()).map(|_| LargeStringBuilder::new()).collect()
 }
 
 /// The columns that `more` holds, with the types that [`schema`] gives them.
@@ -49,20 +49,20 @@ fn finished(
 }
 
 /// Writes the rows of a table of columns to `output`, which is called `target`: of those of whose number and
-/// element `element` gives one. Returns how many.
+/// elements `found` gives what they match by. Returns how many.
 pub(crate) fn columns(
     source: &columnar::Source,
-    mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+    mut found: impl FnMut(u64, &[Option<Element>]) -> Result<Option<Found>>,
     behind: &Behind<'_, '_>,
     target: &Path,
     output: &mut (impl Write + Send),
 ) -> Result<u64> {
     let schema = schema(behind, source.schema());
     let mut written = 0;
-    // The elements of a batch's rows, told before its rows are.
+    // What a batch's rows match by, told before its rows are.
     let chosen = RefCell::new(Vec::new());
-    let choose = |row: u64, found: Option<&Element>| {
-        let at = element(row, found)?;
+    let choose = |row: u64, elements: &[Option<Element>]| {
+        let at = found(row, elements)?;
         let goes_out = behind.goes_out(at);
         if goes_out {
             chosen.borrow_mut().push(at);
@@ -71,8 +71,8 @@ pub(crate) fn columns(
     };
     let mut each = |batch: &RecordBatch, write: &mut dyn FnMut(&RecordBatch) -> Result<()>| {
         let (mut own, mut more) = (Vec::new(), builders(behind));
-        for (at, element) in (0..).zip(chosen.take()) {
-            behind.each(element, |row| {
+        for (at, found) in (0..).zip(chosen.take()) {
+            behind.each(found, |row| {
                 own.push(at);
                 more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(*cell));
                 Ok(())
@@ -102,7 +102,7 @@ pub(crate) fn columns(
 /// Writes the rows of a CSV file to `output`, a file of columns called `target`, as [`columns`] does.
 pub(crate) fn csv_to_columns(
     source: &csv::Source,
-    mut element: impl FnMut(u64) -> Result<Option<usize>>,
+    mut found: impl FnMut(u64) -> Result<Option<Found>>,
     behind: &Behind<'_, '_>,
     format: Format,
     target: &Path,
@@ -122,7 +122,7 @@ pub(crate) fn csv_to_columns(
     let (mut waiting, mut written) = (0, 0);
     let chosen = std::cell::Cell::new(None);
     let choose = |row: u64| {
-        let at = element(row)?;
+        let at = found(row)?;
         chosen.set(at);
         Ok(behind.goes_out(at))
     };

@@ -27,10 +27,15 @@ const MOST_COLUMNS: usize = 1 << 14;
 
 /// Whether what begins with this text is JSON lines: the first line is an object. `is_whole` if nothing follows it.
 pub(crate) fn is_lines(text: &[u8], is_whole: bool) -> bool {
-    let text = text.trim_ascii_start();
+    let mut text = text.trim_ascii_start();
+    while let Some(behind) = text.strip_prefix(BYTE_ORDER_MARK) {
+        text = behind.trim_ascii_start();
+    }
+    // A line in another encoding is still an object here; reading it reports the encoding.
+    let is_object = |line: &[u8]| serde_json::from_str::<Members<'_>>(&String::from_utf8_lossy(line)).is_ok();
     match memchr::memchr(b'\n', text) {
-        Some(end) => serde_json::from_slice::<Members<'_>>(&text[..end]).is_ok(),
-        None if is_whole => serde_json::from_slice::<Members<'_>>(text).is_ok(),
+        Some(end) => is_object(&text[..end]),
+        None if is_whole => is_object(text),
         // A first line that is longer than what is looked at.
         None => text.starts_with(b"{\""),
     }
@@ -121,16 +126,16 @@ impl<'a> Lines<'a> {
             self.text.clear();
             self.line += 1;
             let read = self.reader.by_ref().take(self.most + 2).read_until(b'\n', &mut self.text);
-            read.map_err(|error| self.unreadable(error))?;
+            if read.map_err(|error| self.unreadable(error))? == 0 {
+                return Ok(false);
+            }
             if self.text.len() as u64 > self.most + 1 {
                 let (path, place) = (self.input.path().to_owned(), Place::Line(self.line));
                 return Err(Error::LongRow { path, place, most: self.most });
             }
-            while self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+            // Files that were joined have a mark in front of any line.
+            while self.text.starts_with(BYTE_ORDER_MARK) {
                 self.text.drain(..BYTE_ORDER_MARK.len());
-            }
-            if self.text.is_empty() {
-                return Ok(false);
             }
             if !self.text.trim_ascii().is_empty() {
                 return Ok(true);
@@ -149,10 +154,8 @@ impl<'a> Lines<'a> {
     }
 
     fn members(&self) -> Result<Members<'_>> {
-        let text = std::str::from_utf8(&self.text).map_err(|_| {
-            let (path, looks_like) = (self.input.path().to_owned(), encoding::guess(&self.text));
-            Error::InvalidUtf8 { path, line: self.line, column: 1, looks_like }
-        })?;
+        let text = std::str::from_utf8(&self.text)
+            .map_err(|_| encoding::invalid(self.input, (self.line, 1), &self.text))?;
         serde_json::from_str(text).map_err(|_| self.wrong("a JSON object is expected"))
     }
 

@@ -20,7 +20,9 @@ pub(crate) fn refuse(path: &Path, start: &[u8], packing: Packing, encoding: Opti
         let kind = "a table that is compressed twice";
         return Err(unread(Unread { kind, remedy: "decompress it once" }));
     }
-    if let Some(found) = by_magic(start).or_else(|| by_magic(&text)).or_else(|| by_words(&text)) {
+    if let Some(found) =
+        private_key(&text).or_else(|| by_magic(start)).or_else(|| by_magic(&text)).or_else(|| by_words(&text))
+    {
         return Err(unread(found));
     }
     if encoding.is_some_and(|encoding| !encoding.is_utf8()) {
@@ -58,12 +60,6 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"\x5d\0\0\x80\0", "a file compressed by the old lzma", "decompress it, or compress it by xz"),
     (b"-----BEGIN PGP MESSAGE-----", "an encrypted message", "decrypt it"),
     (b"{\\rtf", "a text document (RTF)", "save it as CSV UTF-8"),
-    // What is in them must not be shown as the names of columns.
-    (b"tacit-ed25519-private", "a private key of tacit keygen", "give your table, and never pass on the key"),
-    (b"-----BEGIN PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
-    (b"-----BEGIN EC PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
-    (b"-----BEGIN RSA PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
-    (b"-----BEGIN ENCRYPTED PRIVATE KEY", "a private key", "give your table, and never pass on the key"),
     (b"tacit-ed25519 ", "a public key of tacit keygen", "give your table"),
     (b"TACITPOL", "a pool of tacit pool", "give your table"),
     (b"TACITAP1", "a pool of tacit eval", "give your table"),
@@ -83,6 +79,35 @@ const WORDS: &[(usize, &[u8], &str, &str)] = &[
     (8, b"DUCK", "a DuckDB database", "export the table as Parquet"),
     (257, b"ustar", "a tar archive", "unpack it"),
 ];
+
+/// Lines in which a private key is looked for.
+const KEY_LINES: usize = 64;
+
+/// A private key, wherever in the first lines it begins: what is in it must not be shown as the names of columns, also
+/// behind a comment, a quote, an invisible character, or a line that names a separator.
+fn private_key(text: &[u8]) -> Option<Unread> {
+    // A line may end with both.
+    let ends = memchr::memchr2_iter(b'\n', b'\r', text)
+        .filter(|&at| text[at] == b'\n' || text.get(at + 1) != Some(&b'\n'));
+    let end = { ends }.nth(KEY_LINES).unwrap_or(text.len());
+    let text = &text[..end];
+    let remedy = "give your table, and never pass on the key";
+    if memchr::memmem::find(text, b"tacit-ed25519-private").is_some() {
+        return Some(Unread { kind: "a private key of tacit keygen", remedy });
+    }
+    let is_begun = |at: usize| {
+        let line = &text[at..];
+        let line = &line[..memchr::memchr2(b'\n', b'\r', line).unwrap_or(line.len())];
+        memchr::memmem::find(line, b"PRIVATE KEY").is_some()
+    };
+    // PEM and OpenSSH, and SSH2 with a dash less; PuTTY and age.
+    let is_pem = memchr::memmem::find_iter(text, b"---- BEGIN ")
+        .chain(memchr::memmem::find_iter(text, b"-----BEGIN "));
+    let is_other = [&b"PuTTY-User-Key-File-"[..], b"AGE-SECRET-KEY-"];
+    let found =
+        { is_pem }.any(is_begun) || is_other.iter().any(|begin| memchr::memmem::find(text, begin).is_some());
+    found.then_some(Unread { kind: "a private key", remedy })
+}
 
 /// Whether there are control characters that no text has.
 fn is_binary(start: &[u8]) -> bool {
@@ -131,7 +156,7 @@ fn by_words(start: &[u8]) -> Option<Unread> {
 }
 
 /// The encoding of text with a zero in every character, as text of two or four bytes a character has.
-fn wide(start: &[u8]) -> Option<&'static str> {
+pub(crate) fn wide(start: &[u8]) -> Option<&'static str> {
     match start {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => return Some("utf-32"),
         [0xff, 0xfe, ..] => return Some("utf-16le"),
@@ -165,6 +190,29 @@ mod tests {
         }
         for bytes in [&b"ORC\x08\x03"[..], b"PARE\x15\x00", b"\x01\x02\x03\x04\x05\x06\x07\x08DUCK\x40\x00"] {
             assert!(by_magic(bytes).is_some(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_private_key_is_known_behind_other_lines_and_signs() {
+        for before in
+            ["", "\n", "\n\n  ", "\u{200b}", "\u{feff}\u{200b}", "\"", "sep=,\n", "# comment\r", "a,b\n1,2\n"]
+        {
+            for key in [
+                "tacit-ed25519-private xRJO8GiZ",
+                "-----BEGIN OPENSSH PRIVATE KEY-----",
+                "-----BEGIN PRIVATE KEY",
+                "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----",
+                "PuTTY-User-Key-File-3: ssh-ed25519",
+                "AGE-SECRET-KEY-1QQQ",
+            ] {
+                assert!(private_key(format!("{before}{key}\n").as_bytes()).is_some(), "{before:?}{key}");
+            }
+        }
+        let far = "a,b\r\n".repeat(60) + "tacit-ed25519-private x\r\n";
+        assert!(private_key(far.as_bytes()).is_some());
+        for table in ["private key,n\na,1\n", "-----BEGIN CERTIFICATE-----\nPRIVATE KEY\n", ""] {
+            assert!(private_key(table.as_bytes()).is_none(), "{table}");
         }
     }
 

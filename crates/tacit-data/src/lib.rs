@@ -13,10 +13,11 @@
 
 #[cfg_attr(any(not(feature = "adbc"), target_feature = "crt-static"), path = "adbc/absent.rs")]
 mod adbc;
+mod ahead;
 mod batch;
 mod behind;
 mod bounds;
-pub use behind::{Written, named};
+pub use behind::{By, Written, named};
 
 /// What digests of answers by ADBC are hashed for.
 pub const ANSWER_DIGEST: &str = "tacit rows of a query by ADBC v1";
@@ -32,6 +33,7 @@ mod encoding;
 mod excel;
 mod fault;
 pub mod file_id;
+mod first_line;
 mod form;
 pub mod generate;
 pub mod give;
@@ -43,7 +45,6 @@ pub mod keys;
 mod kind;
 mod lines;
 pub mod machine;
-mod near;
 pub mod npz;
 #[cfg_attr(not(feature = "s3"), path = "object/absent.rs")]
 pub mod object;

@@ -16,11 +16,21 @@
 //!
 //! That is the type `text`; [`crate::keys`] has the others. A row of whose key any part is empty after
 //! normalisation, or refused by its type, has no key: it matches nothing, and it is counted.
+//!
+//! **Any of several identifiers**: a [`KeySpec`] may have more than one list of columns ([`KeySpec::or`]). A row then
+//! has an element for each identifier that is neither empty nor refused, and the element binds the identifier's place:
+//! a telephone number is never an e-mail address.
+//!
+//! **Near matches**: a column may be of a type whose values have variants ([`KeyType::is_near`]). An identifier then has an
+//! element for each combination of its parts' variants, at most [`MAX_VARIANTS`], and two rows match if they have one in
+//! common. How the elements of rows are listed says [`Listing`].
 
-use crate::distinct::Distinct;
+mod key_set;
+
 pub use crate::keys::Normalisation;
-use crate::keys::{KeyType, LOOKED_AT, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
-use crate::machine::available_memory;
+use crate::keys::{KeyType, LOOKED_AT, MAX_VARIANTS, Named, Reason, SPECIFICATION, Sample, Signs, Tally};
+pub use key_set::{Counts, Found, Full, KeySet, Likeness, Listing};
+use std::ops::Range;
 use std::sync::LazyLock;
 use tacit_crypto::hash;
 use zeroize::Zeroize;
@@ -37,6 +47,8 @@ pub struct KeySpec {
     pub types: Vec<KeyType>,
     /// What both sides call them, where they do.
     pub labels: Vec<Option<String>>,
+    /// Where in `columns` each identifier but the first begins; empty where all columns make one key.
+    pub further: Vec<usize>,
     /// How plain text is normalised.
     pub normalisation: Normalisation,
     /// Words for nothing: a cell that is one of them counts as empty, white space at its ends aside.
@@ -60,6 +72,7 @@ impl KeySpec {
         KeySpec {
             types: vec![KeyType::TEXT; columns.len()],
             labels: vec![None; columns.len()],
+            further: Vec::new(),
             columns,
             normalisation,
             nulls: Vec::new(),
@@ -78,35 +91,102 @@ impl KeySpec {
         spec
     }
 
+    /// The same key, or else these columns: one more identifier, behind those that it has.
+    #[must_use]
+    pub fn or(mut self, columns: impl IntoIterator<Item = Named>) -> Self {
+        self.further.push(self.columns.len());
+        for Named { column, key_type, label } in columns {
+            self.columns.push(column);
+            self.types.push(key_type);
+            self.labels.push(label);
+        }
+        self
+    }
+
+    /// As many identifiers as a row may match by; 1 where all columns make one key.
+    pub fn identifiers(&self) -> usize {
+        self.further.len() + 1
+    }
+
+    /// Whether there is more than one.
+    pub fn has_several(&self) -> bool {
+        !self.further.is_empty()
+    }
+
+    /// Whether an identifier of a row may be several elements: a column's type is near.
+    pub fn has_variants(&self) -> bool {
+        self.types.iter().any(KeyType::is_near)
+    }
+
+    /// Whether a row may have more than one element, of several identifiers or of variants.
+    pub fn is_open(&self) -> bool {
+        self.has_several() || self.has_variants()
+    }
+
+    /// The columns of an identifier, of which the first is 0.
+    pub fn parts(&self, identifier: usize) -> Range<usize> {
+        parts(&self.further, self.columns.len(), identifier)
+    }
+
+    /// The identifiers' names: those of this side's columns, joined by `+`. Of two with one name the second has its number
+    /// behind it, in parentheses.
+    pub fn identifier_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for identifier in 0..self.identifiers() {
+            let columns: Vec<&str> =
+                self.columns[self.parts(identifier)].iter().map(|name| name.trim()).collect();
+            let name = columns.join("+");
+            let numbered = (2..).map(|number| format!("{name} ({number})"));
+            let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
+            names.extend(free);
+        }
+        names
+    }
+
+    /// What the parts of each identifier are, joined as both sides agree on it.
+    fn each_agreed(&self, of: impl Fn(usize) -> String) -> Vec<String> {
+        let one = |identifier| self.parts(identifier).map(&of).collect::<Vec<_>>().join(", ");
+        (0..self.identifiers()).map(one).collect()
+    }
+
+    /// The types of the columns of each identifier.
+    pub fn types_of_each(&self) -> Vec<String> {
+        self.each_agreed(|part| self.types[part].agreed())
+    }
+
+    /// The labels of the columns of each identifier; `(none)` where there is none.
+    pub fn labels_of_each(&self) -> Vec<String> {
+        self.each_agreed(|part| self.labels[part].clone().unwrap_or_else(|| NO_LABEL.to_owned()))
+    }
+
     /// Whether a cell says nothing: it is empty, or one of the words for that.
     pub fn is_null(&self, cell: &str) -> bool {
         cell.is_empty() || is_null(&self.nulls, cell)
     }
 
     /// The columns' types, which both parties must have alike and in one order; where either side chooses, as
-    /// a telephone's region, without that.
+    /// a telephone's region, without that. Those of several identifiers are parted by [`OR`].
     pub fn agreed_types(&self) -> String {
-        let agreed: Vec<String> = self.types.iter().map(KeyType::agreed).collect();
-        agreed.join(", ")
+        self.types_of_each().join(OR)
     }
 
     /// The columns' labels, which both parties must have alike; `(none)`, which is no label, where there is
     /// none.
     pub fn agreed_labels(&self) -> String {
-        const NO_LABEL: &str = "(none)";
         if self.labels.iter().all(Option::is_none) {
             return NO_LABEL.to_owned();
         }
-        let labels: Vec<&str> =
-            self.labels.iter().map(|label| label.as_deref().unwrap_or(NO_LABEL)).collect();
-        labels.join(", ")
+        self.labels_of_each().join(OR)
     }
 
     /// Everything about the key that both parties must have alike, for the handshake to bind: not the names,
     /// but the types, and the version of every table of Unicode that [`Normalisation::apply`] reads.
     pub fn agreement(&self) -> String {
         let tables = self.agreement_with(&Tables::OURS);
-        if self.types.iter().all(|kind| *kind == KeyType::TEXT) && self.labels.iter().all(Option::is_none) {
+        if !self.has_several()
+            && self.types.iter().all(|kind| *kind == KeyType::TEXT)
+            && self.labels.iter().all(Option::is_none)
+        {
             return tables;
         }
         let (types, labels) = (self.agreed_types(), self.agreed_labels());
@@ -126,6 +206,19 @@ impl KeySpec {
         )
     }
 }
+
+/// Of so many parts of a row those of an identifier, of which each but the first begins where `further` says.
+fn parts(further: &[usize], all: usize, identifier: usize) -> Range<usize> {
+    let start = if identifier == 0 { 0 } else { further[identifier - 1] };
+    start..further.get(identifier).copied().unwrap_or(all)
+}
+
+/// What parts the identifiers of a row where their types or labels are listed.
+pub const OR: &str = " or ";
+/// The most identifiers that a row may match by.
+pub const MAX_IDENTIFIERS: usize = 16;
+/// What a list of labels has for a column without one.
+const NO_LABEL: &str = "(none)";
 
 /// A version of Unicode: major, minor, update.
 type Version = (u64, u64, u64);
@@ -153,26 +246,25 @@ const fn widened((a, b, c): (u8, u8, u8)) -> Version {
 }
 
 static RECORD_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key("tacit 2026 record key v1", &[]));
+/// Of elements that bind an identifier's place: they are never those of one key.
+static IDENTIFIER_KEY: LazyLock<[u8; 32]> =
+    LazyLock::new(|| blake3::derive_key("tacit 2026 record key of several identifiers v1", &[]));
+
+/// The key of the hash that elements are, of one key or of several identifiers.
+fn record_key(has_several: bool) -> &'static [u8; 32] {
+    if has_several { &IDENTIFIER_KEY } else { &RECORD_KEY }
+}
 
 /// Whether a cell is one of these words for nothing.
 pub(crate) fn is_null(nulls: &[String], cell: &str) -> bool {
     !nulls.is_empty() && nulls.iter().any(|null| null == cell.trim())
 }
 
-/// The element of an encoded key.
-pub(crate) fn digest(encoded: &[u8]) -> Element {
-    *blake3::keyed_hash(&RECORD_KEY, encoded).as_bytes()
-}
-
-/// The elements of encoded keys of `len` bytes, at most 64, with zeros behind them.
-pub(crate) fn digests(len: usize, encoded: &[[u8; 64]], out: &mut [Element]) {
-    hash::blake3_keyed(&RECORD_KEY, len, encoded, out);
-}
-
 /// Turns rows' key parts into elements, reusing its buffers, and counts what it refuses.
 pub struct KeyHasher {
     normalisation: Normalisation,
     types: Vec<KeyType>,
+    further: Vec<usize>,
     nulls: Vec<String>,
     shown: Shown,
     tally: Tally,
@@ -181,6 +273,12 @@ pub struct KeyHasher {
     before: u64,
     encoded: Vec<u8>,
     text: String,
+    /// The normal forms of the row, as far as they are kept.
+    forms: Vec<String>,
+    /// Whether identifiers are several elements.
+    has_variants: bool,
+    /// The variants of each part of an identifier.
+    variants: Vec<Vec<String>>,
 }
 
 impl KeyHasher {
@@ -194,6 +292,7 @@ impl KeyHasher {
         KeyHasher {
             normalisation: spec.normalisation,
             types: spec.types.clone(),
+            further: spec.further.clone(),
             nulls: spec.nulls.clone(),
             shown: spec.shown,
             tally: Tally::default(),
@@ -201,6 +300,9 @@ impl KeyHasher {
             before: 0,
             encoded: Vec::new(),
             text: String::new(),
+            forms: Vec::new(),
+            has_variants: spec.has_variants(),
+            variants: Vec::new(),
         }
     }
 
@@ -212,33 +314,137 @@ impl KeyHasher {
     }
 
     /// The element of a row with these key parts, or `None` when a part is empty after normalisation or
-    /// refused.
+    /// refused. Of several identifiers or variants that of the first; [`hash_row`](Self::hash_row) gives all.
     pub fn hash<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<Element> {
-        self.encode(parts).map(digest)
+        let mut first = None;
+        self.each_identifier(parts, |at, element| {
+            if at == 0 {
+                first = first.or(element);
+            }
+        });
+        first
     }
 
-    /// What [`hash`](Self::hash) takes the digest of.
-    pub(crate) fn encode<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
+    /// The elements of a row with these key parts, as [`Listing`] has them.
+    pub fn hash_row<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Vec<Option<Element>> {
+        let mut elements = Vec::with_capacity(self.identifiers());
+        self.each_identifier(parts, |_, element| elements.push(element));
+        elements
+    }
+
+    fn each_identifier<'a>(
+        &mut self,
+        parts: impl IntoIterator<Item = &'a str>,
+        mut visit: impl FnMut(usize, Option<Element>),
+    ) {
+        let has_several = self.has_several();
+        self.encode_row(parts, |at, encoded| visit(at, encoded.map(|encoded| digest(has_several, encoded))));
+    }
+
+    /// How many identifiers a row may have.
+    pub(crate) fn identifiers(&self) -> usize {
+        self.further.len() + 1
+    }
+
+    /// The most entries of a row.
+    pub(crate) fn most_entries(&self) -> usize {
+        self.identifiers() * if self.has_variants { MAX_VARIANTS + 1 } else { 1 }
+    }
+
+    pub(crate) fn has_several(&self) -> bool {
+        !self.further.is_empty()
+    }
+
+    /// Tells `visit` what each entry of the next row is the digest of, as [`Listing`] has them. Returns whether the row has
+    /// any identifier.
+    pub(crate) fn encode_row<'a>(
+        &mut self,
+        parts: impl IntoIterator<Item = &'a str>,
+        mut visit: impl FnMut(usize, Option<&[u8]>),
+    ) -> bool {
         self.row += 1;
+        let mut parts = parts.into_iter();
+        let mut has_any = false;
+        for identifier in 0..self.identifiers() {
+            // A hasher of plain text takes as many parts as come.
+            let Range { start, end } = self::parts(&self.further, usize::MAX, identifier);
+            let mut own = parts.by_ref().take(end - start);
+            let is_there = self.encode(identifier, start, &mut own);
+            // Those behind a part that is refused.
+            own.for_each(drop);
+            has_any |= is_there;
+            if !self.has_variants {
+                visit(identifier, is_there.then_some(&self.encoded));
+                continue;
+            }
+            if is_there {
+                self.each_variant(|encoded| visit(identifier, Some(encoded)));
+            }
+            visit(identifier, None);
+        }
+        let forms = std::mem::take(&mut self.forms);
+        match has_any && !forms.is_empty() {
+            true => self.tally.forms.push(forms),
+            false => zeroized(forms),
+        }
+        has_any
+    }
+
+    /// Tells `visit` the encoding of each combination of variants of an identifier's parts, of which the last changes first.
+    fn each_variant(&mut self, mut visit: impl FnMut(&[u8])) {
+        let KeyHasher { encoded, variants, .. } = self;
+        let start = encoded.len();
+        let mut chosen = vec![0; variants.len()];
+        loop {
+            for (at, variants) in chosen.iter().zip(variants.iter()) {
+                append(encoded, &variants[*at]);
+            }
+            visit(encoded);
+            encoded.truncate(start);
+            let Some(last) = (0..chosen.len()).rfind(|part| chosen[*part] + 1 < variants[*part].len()) else {
+                break;
+            };
+            chosen[last] += 1;
+            chosen[last + 1..].fill(0);
+        }
+        variants.zeroize();
+    }
+
+    /// Notes the variants of a part; `false` where a key would have too many.
+    fn add_variants(&mut self, kind: KeyType) -> bool {
+        self.variants.push(kind.variants(&self.text));
+        self.variants.iter().map(Vec::len).product::<usize>() <= MAX_VARIANTS
+    }
+
+    /// Encodes an identifier, whose parts begin at `start`; `false` where the row has none.
+    fn encode(&mut self, identifier: usize, start: usize, parts: &mut dyn Iterator<Item = &str>) -> bool {
         self.encoded.clear();
-        let (mut forms, mut words) = (Vec::new(), Vec::new());
-        for (at, part) in parts.into_iter().enumerate() {
+        self.variants.zeroize();
+        // proof: vole-psi 1.5
+        if self.has_several() {
+            self.encoded.extend_from_slice(&(identifier as u64 + 1).to_le_bytes());
+        }
+        let known = self.forms.len();
+        let mut words = Vec::new();
+        for (at, part) in (start..).zip(parts) {
             self.text.clear();
-            if is_null(&self.nulls, part) {
-                self.refuse(at, Reason::Empty, part);
-                forms.zeroize();
-                return None;
-            }
             let kind = self.types.get(at).copied().unwrap_or(KeyType::TEXT);
-            if let Err(reason) = kind.normalise(self.normalisation, part, &mut self.text) {
+            let refused = match is_null(&self.nulls, part) {
+                true => Some(Reason::Empty),
+                false => kind.normalise(self.normalisation, part, &mut self.text).err(),
+            };
+            let is_too_many = refused.is_none() && self.has_variants && !self.add_variants(kind);
+            let refused = refused.or(is_too_many.then_some(Reason::Variants));
+            if let Some(reason) = refused {
                 self.refuse(at, reason, part);
-                forms.zeroize();
-                return None;
+                self.forget_forms(identifier, known);
+                return false;
             }
-            self.encoded.extend_from_slice(&(self.text.len() as u64).to_le_bytes());
-            self.encoded.extend_from_slice(self.text.as_bytes());
+            if !self.has_variants {
+                append(&mut self.encoded, &self.text);
+            }
             if self.tally.forms.len() < self.shown.forms {
-                forms.push(self.text.clone());
+                self.forms.push(self.text.clone());
             }
             if Signs::is_word(part) {
                 words.push((at, part));
@@ -248,10 +454,16 @@ impl KeyHasher {
             }
         }
         words.into_iter().for_each(|(at, word)| self.tally.signs.add_word(at, word));
-        if !forms.is_empty() {
-            self.tally.forms.push(forms);
+        true
+    }
+
+    /// Leaves the forms of an identifier that the row does not have, behind `known` others, empty.
+    fn forget_forms(&mut self, identifier: usize, known: usize) {
+        zeroized(self.forms.split_off(known));
+        if self.has_several() && self.tally.forms.len() < self.shown.forms {
+            let parts = parts(&self.further, self.types.len(), identifier);
+            self.forms.extend(parts.map(|_| String::new()));
         }
-        Some(&self.encoded)
     }
 
     /// Counts a row whose part `part` is refused.
@@ -279,233 +491,30 @@ impl Drop for KeyHasher {
     fn drop(&mut self) {
         self.encoded.zeroize();
         self.text.zeroize();
+        self.forms.zeroize();
+        self.variants.zeroize();
     }
 }
 
-const NONE: u32 = u32::MAX;
-
-/// Why a [`KeySet`] takes no more rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Full {
-    /// There are more than it counts.
-    #[error("too many rows: at most {NONE} are supported")]
-    Rows,
-    /// The keys of more do not fit in this machine's memory.
-    #[error("the keys of more than {rows} rows do not fit in memory; use a smaller table, or free memory")]
-    Memory {
-        /// Rows that it has.
-        rows: u64,
-    },
+/// Encodes a part, behind its length.
+fn append(encoded: &mut Vec<u8>, part: &str) {
+    encoded.extend_from_slice(&(part.len() as u64).to_le_bytes());
+    encoded.extend_from_slice(part.as_bytes());
 }
 
-/// The distinct keys of a table, and which row has which.
-///
-/// Costs 32 bytes a distinct key, 4 bytes a row, and for the index 11 bytes a distinct key where the number of rows is
-/// known ahead, up to twice as many where it is not.
-pub struct KeySet {
-    distinct: Distinct,
-    rows: Vec<u32>,
-    without_key: u64,
-    tally: Tally,
-    /// Rows that there will be, about.
-    expected: u64,
-    /// What the file that the rows were read from held.
-    file: Option<[u8; 32]>,
-    available: Available,
+/// Wipes texts.
+fn zeroized(mut texts: Vec<String>) {
+    texts.zeroize();
 }
 
-impl Default for KeySet {
-    fn default() -> Self {
-        KeySet {
-            distinct: Distinct::default(),
-            rows: Vec::new(),
-            without_key: 0,
-            tally: Tally::default(),
-            expected: 0,
-            file: None,
-            available: available_memory,
-        }
-    }
+/// The element of an encoded key, or of one of several identifiers.
+pub(crate) fn digest(has_several: bool, encoded: &[u8]) -> Element {
+    *blake3::keyed_hash(record_key(has_several), encoded).as_bytes()
 }
 
-impl KeySet {
-    /// No rows.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// For each element whether its index is in `matches`.
-    pub(crate) fn wanted(&self, matches: &[u32]) -> Vec<bool> {
-        let mut wanted = vec![false; self.elements().len()];
-        for at in matches {
-            if let Some(flag) = wanted.get_mut(*at as usize) {
-                *flag = true;
-            }
-        }
-        wanted
-    }
-
-    /// What a second reading of the same rows is held against.
-    pub(crate) fn again(&self) -> Again<'_> {
-        Again { keys: self, rows: 0 }
-    }
-
-    /// The keys of rows whose elements are given, in order.
-    pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self, Full> {
-        let mut set = Self::new();
-        for element in elements {
-            set.push(element)?;
-        }
-        Ok(set)
-    }
-
-    /// Adds the next row; `None` is a row without a key.
-    pub fn push(&mut self, element: Option<Element>) -> Result<(), Full> {
-        if self.rows.len() >= NONE as usize {
-            return Err(Full::Rows);
-        }
-        self.make_room(1)?;
-        let of = [self.rows.len() as u64, self.expected];
-        let number = element.map(|element| self.distinct.number_one(&element, of));
-        self.without_key += u64::from(number.is_none());
-        self.rows.push(number.unwrap_or(NONE));
-        Ok(())
-    }
-
-    /// Adds the next rows, as [`push`](Self::push) does: the more at once, the faster.
-    pub fn push_all(&mut self, elements: &[Option<Element>]) -> Result<(), Full> {
-        if elements.len() > NONE as usize - self.rows.len() {
-            return Err(Full::Rows);
-        }
-        self.make_room(elements.len())?;
-        let seen = self.rows.len() as u64;
-        let KeySet { distinct, rows, without_key, expected, .. } = self;
-        distinct.number(elements, [seen, *expected], |number| {
-            *without_key += u64::from(number.is_none());
-            rows.push(number.unwrap_or(NONE));
-        });
-        Ok(())
-    }
-
-    /// So many rows will come, about: room is made for them at once.
-    pub(crate) fn expect(&mut self, rows: u64) {
-        self.expected = rows;
-    }
-
-    /// The rows were read from a file that held this, by the digest of one reading; see
-    /// [`Input::last_read`](crate::input::Input::last_read).
-    pub(crate) fn set_file(&mut self, file: Option<[u8; 32]>) {
-        self.file = file;
-    }
-
-    /// What the file that the rows were read from held, if that is known.
-    pub(crate) fn file(&self) -> Option<[u8; 32]> {
-        self.file
-    }
-
-    /// The distinct elements, in the order of their first rows: what goes into the intersection.
-    pub fn elements(&self) -> &[Element] {
-        self.distinct.digests()
-    }
-
-    /// Rows read.
-    pub fn rows(&self) -> u64 {
-        self.rows.len() as u64
-    }
-
-    /// Keeps what the hasher of its rows refused.
-    pub fn set_tally(&mut self, tally: Tally) {
-        self.tally = tally;
-    }
-
-    /// Which rows have no key, by part and reason, as far as [`set_tally`](Self::set_tally) told.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    /// Rows without a key, because a part of it is empty or refused.
-    pub fn rows_without_key(&self) -> u64 {
-        self.without_key
-    }
-
-    /// Rows whose key an earlier row has already.
-    pub fn duplicate_rows(&self) -> u64 {
-        self.rows() - self.without_key - self.elements().len() as u64
-    }
-
-    /// The element of row `row`, as an index into [`elements`](Self::elements).
-    pub fn element_of(&self, row: u64) -> Option<usize> {
-        let row = usize::try_from(row).ok()?;
-        self.rows.get(row).filter(|element| **element != NONE).map(|element| *element as usize)
-    }
-
-    /// Makes room for `more` rows and elements. A process that the system refuses memory ends, so that what is
-    /// needed is asked for before it is.
-    fn make_room(&mut self, more: usize) -> Result<(), Full> {
-        let (full, available) = (Full::Memory { rows: self.rows() }, self.available);
-        while self.rows.capacity() - self.rows.len() < more {
-            room(&mut self.rows, available).ok_or(full)?;
-        }
-        let seen = self.rows.len() as u64;
-        let Some(rooms) = self.distinct.rooms(more, [seen, self.expected]) else { return Ok(()) };
-        // Where there is no room for all that is expected there may be for what is there, and a little.
-        for room in rooms {
-            if has(available, Distinct::bytes(room)) {
-                self.distinct.grow(room);
-                return Ok(());
-            }
-        }
-        Err(full)
-    }
-}
-
-/// What this machine has to give.
-type Available = fn() -> Option<u64>;
-
-/// Memory that is taken without asking whether it is there.
-const UNASKED: usize = 16 << 20;
-
-/// Whether so many bytes can be had.
-fn has(available: Available, bytes: usize) -> bool {
-    // A limit of the process shows when the system is asked; what it gives is given back at once.
-    let gives = || Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
-    bytes < UNASKED || available().is_none_or(|available| bytes as u64 <= available) && gives()
-}
-
-/// Makes room for as many again, or for as many as memory allows; nothing where that is hardly any.
-fn room<T>(all: &mut Vec<T>, available: Available) -> Option<()> {
-    let fits = |more: &usize| has(available, more * size_of::<T>());
-    let steps = [1, 4, 16].map(|part| all.capacity().max(1024) / part);
-    let free = all.capacity() - all.len();
-    steps.into_iter().filter(fits).find_map(|more| all.try_reserve_exact(free + more).ok())
-}
-
-/// A second reading of rows whose keys are known.
-pub(crate) struct Again<'k> {
-    keys: &'k KeySet,
-    rows: u64,
-}
-
-/// Rows that are not those which were read before.
-#[derive(Debug)]
-pub(crate) struct Differs;
-
-impl Again<'_> {
-    /// The index of the next row's element, which must be this one.
-    pub(crate) fn element(&mut self, element: Option<&Element>) -> Result<Option<usize>, Differs> {
-        let at = self.keys.element_of(self.rows);
-        if self.rows >= self.keys.rows() || element != at.map(|at| &self.keys.elements()[at]) {
-            return Err(Differs);
-        }
-        self.rows += 1;
-        Ok(at)
-    }
-
-    /// Whether all rows were there.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.rows == self.keys.rows()
-    }
+/// The elements of encoded keys of `len` bytes, at most 64, with zeros behind them.
+pub(crate) fn digests(has_several: bool, len: usize, encoded: &[[u8; 64]], out: &mut [Element]) {
+    hash::blake3_keyed(record_key(has_several), len, encoded, out);
 }
 
 /// The intersection of two sets in the clear, for checking: indices of `mine` that `theirs` holds too,
@@ -518,39 +527,6 @@ pub fn plain_join(mine: &[Element], theirs: &[Element]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Where memory ends, rows are refused before the process is: what is there is used up to a sixteenth.
-    #[test]
-    fn keys_that_do_not_fit_in_memory_are_refused_in_time() {
-        let element = |at: u64| {
-            let mut element = [0; 32];
-            element[..8].copy_from_slice(&at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-            Some(element)
-        };
-        let fill = |available: Available, most: u64| {
-            let mut keys = KeySet { available, ..KeySet::default() };
-            (0..most).find_map(|at| keys.push(element(at)).err().map(|full| (full, keys.rows())))
-        };
-        let (full, rows) = fill(|| Some(0), 1 << 21).unwrap();
-        assert_eq!(full, Full::Memory { rows });
-        assert!((1 << 18..1 << 21).contains(&rows), "{rows}");
-        assert_eq!(fill(|| None, 1 << 21), None);
-        assert_eq!(fill(|| Some(1 << 40), 1 << 21), None);
-        let said = full.to_string();
-        assert!(said.contains("memory") && said.lines().count() == 1, "{said}");
-    }
-
-    /// More rows at once than are free: room is made until they fit.
-    #[test]
-    fn many_rows_at_once_find_room() {
-        let elements: Vec<_> =
-            (0..5000u32).map(|at| Some([at.to_le_bytes(); 8].as_flattened().try_into().unwrap())).collect();
-        let mut keys = KeySet::default();
-        for count in [1100, 5000] {
-            keys.push_all(&elements[..count]).unwrap();
-        }
-        assert_eq!((keys.rows(), keys.elements().len()), (6100, 5000));
-    }
 
     /// Two releases that differ in one table alone may see two keys as equal and as different: they must not
     /// agree.

@@ -1,7 +1,8 @@
 //! A table wherever it comes from: a file of CSV, JSON lines, Parquet, Arrow or Excel, which its first bytes tell,
 //! an object of these in a store or on a server, what a database answers to a query, or several of them.
 
-use crate::behind::{Behind, Cell, Written};
+use crate::ahead;
+use crate::behind::{Behind, By, Cell, Written};
 use crate::columnar::{self, Format};
 use crate::convert;
 use crate::csv::{self, Options};
@@ -11,7 +12,7 @@ use crate::join;
 use crate::keys::Tally;
 use crate::opened::{self, Opened};
 use crate::place;
-use crate::records::{Element, KeySet, KeySpec};
+use crate::records::{Element, Found, KeySet, KeySpec, Listing};
 use crate::unfit::Unfit;
 use crate::values::{Column, Form};
 use arrow_array::RecordBatch;
@@ -30,6 +31,9 @@ pub enum Source {
 
 /// The rows that an element's match has, by the element's number.
 type RowsOf<'m, 'f> = dyn Fn(usize) -> &'m [Vec<Cell>] + 'f;
+
+/// A match that brings nothing with it.
+static NO_CELLS: [Vec<Cell>; 1] = [Vec::new()];
 
 impl Source {
     /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`]),
@@ -71,6 +75,14 @@ impl Source {
         }
     }
 
+    /// Whether the names of its columns may be data, as in a file without a header: by its first rows.
+    pub fn is_doubtful(&self) -> bool {
+        match self {
+            Source::Csv(source) => source.is_doubtful(),
+            Source::Columns(source) => source.is_doubtful(),
+        }
+    }
+
     /// How many cells of a workbook held errors, and count as empty.
     pub fn error_cells(&self) -> u64 {
         match self {
@@ -80,7 +92,7 @@ impl Source {
     }
 
     /// Whether a column has exactly this name.
-    fn has_column(&self, name: &str) -> bool {
+    pub fn has_column(&self, name: &str) -> bool {
         match self {
             Source::Csv(source) => source.columns().any(|column| column.trim() == name.trim()),
             Source::Columns(source) => source.position(name).is_ok(),
@@ -137,9 +149,9 @@ impl Source {
     }
 
     /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the index of the
-    /// row's element and where it stands; what a cell is says `purpose`, a null and an empty cell of a CSV
-    /// file are nothing. Errors: a column that is missing, there twice, or of cells that cannot be given for
-    /// this; and a table whose rows are not those of `keys`.
+    /// row's element and where it stands, once for each identifier that the row has; what a cell is says `purpose`, a
+    /// null and an empty cell of a CSV file are nothing. Errors: a column that is missing, there twice, or of cells
+    /// that cannot be given for this; and a table whose rows are not those of `keys`.
     pub fn read_given<E: From<Error>>(
         &self,
         keys: &KeySet,
@@ -152,12 +164,14 @@ impl Source {
             Source::Columns(source) => return give::each(source, keys, columns, purpose, visit),
         };
         let form = if let Purpose::Number(form) = purpose { form } else { Form::Plain };
+        let is_number = matches!(purpose, Purpose::Number(_));
+        let is_nothing = |cell: &str| source.is_null(cell) || is_number && cell.trim().is_empty();
         let mut texts = vec![String::new(); columns.len()];
         source.each_given(keys, &source.positions(columns)?, |at, line, cells| {
             let place = Place::Line(line);
             for ((column, cell), text) in columns.iter().zip(cells).zip(&mut texts) {
                 text.clear();
-                if form != Form::Plain && !source.is_null(cell) {
+                if form != Form::Plain && !is_nothing(cell) {
                     let read = form.read_written(cell, source.has_decimal_comma(), text);
                     read.map_err(|what| {
                         let column = format!("`{}`", tacit_crypto::text::shown(column));
@@ -166,7 +180,7 @@ impl Source {
                 }
             }
             // The file cannot tell an empty text and a null apart.
-            let read = cells.iter().zip(&texts).map(|(cell, text)| match source.is_null(cell) {
+            let read = cells.iter().zip(&texts).map(|(cell, text)| match is_nothing(cell) {
                 true => None,
                 false if form == Form::Plain => Some(*cell),
                 false => Some(text.as_str()),
@@ -208,8 +222,8 @@ impl Source {
         }
     }
 
-    /// Tells the element of every row to `visit`, nothing where it has no key: for tables whose keys do not
-    /// fit in memory. `progress` as [`read_keys`](Self::read_keys) has it.
+    /// Tells the element of every row to `visit`, nothing where it has no key, as [`Listing`] has its entries: for tables
+    /// whose keys do not fit in memory. `progress` as [`read_keys`](Self::read_keys) has it.
     pub fn each_key<E: From<Error>>(
         &self,
         progress: impl FnMut(u64),
@@ -217,25 +231,14 @@ impl Source {
     ) -> std::result::Result<Pass, E> {
         match self {
             Source::Csv(source) => {
-                let (mut rows, mut without_key) = (0, 0);
-                let tally = source.each_key(progress, |elements| {
-                    rows += elements.len() as u64;
-                    elements.iter().try_for_each(|element| {
-                        without_key += u64::from(element.is_none());
-                        visit(element.as_ref())
-                    })
-                })?;
+                let mut pass = Passing::of(source.listing(), false);
+                let tally = source.each_key(progress, |elements| pass.each(elements, &mut visit))?;
                 let digest = source.input().last_read().ok_or_else(|| self.changed())?;
-                Ok(Pass { rows, without_key, tally, digest })
+                Ok(Pass { tally, digest, ..pass.end() })
             }
             Source::Columns(source) => {
-                let mut pass = Passing::default();
-                let tally = source.each_key(progress, |elements| {
-                    elements.iter().try_for_each(|element| {
-                        pass.add(element.as_ref());
-                        visit(element.as_ref())
-                    })
-                })?;
+                let mut pass = Passing::of(source.listing(), true);
+                let tally = source.each_key(progress, |elements| pass.each(elements, &mut visit))?;
                 Ok(Pass { tally, ..pass.end() })
             }
         }
@@ -258,9 +261,9 @@ impl Source {
                 Ok(written)
             }
             Source::Columns(source) => {
-                let mut again = Passing::default();
-                let choose = |row: u64, element: Option<&Element>| {
-                    again.add(element);
+                let mut again = Passing::of(source.listing(), true);
+                let choose = |row: u64, elements: &[Option<Element>]| {
+                    again.add(elements);
                     Ok(wanted(row))
                 };
                 let written = write_columns(source, choose, target, output)?;
@@ -280,7 +283,7 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
         let matching = keys.wanted(matches);
-        self.write_chosen(keys, |at| at.is_some_and(|at| matching[at]), target, output)
+        self.write_chosen(keys, |row| keys.first_of(row, |at| matching[at]).is_some(), target, output)
     }
 
     /// Writes the rows whose elements are not in `matches`, those without a key among them, as
@@ -293,14 +296,14 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
         let matching = keys.wanted(matches);
-        self.write_chosen(keys, |at| at.is_none_or(|at| !matching[at]), target, output)
+        self.write_chosen(keys, |row| keys.first_of(row, |at| matching[at]).is_none(), target, output)
     }
 
-    /// Writes the rows that `wanted` says of their elements, if the table is still the one of `keys`.
+    /// Writes the rows that `wanted` says of their numbers, if the table is still the one of `keys`.
     fn write_chosen(
         &self,
         keys: &KeySet,
-        wanted: impl Fn(Option<usize>) -> bool,
+        wanted: impl Fn(u64) -> bool,
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
@@ -313,8 +316,8 @@ impl Source {
             }
             Source::Columns(source) => {
                 let mut again = keys.again();
-                let choose = |_, element: Option<&Element>| {
-                    Ok(wanted(again.element(element).map_err(|_| self.changed())?))
+                let choose = |_, elements: &[Option<Element>]| {
+                    Ok(wanted(again.row(elements).map_err(|_| self.changed())?))
                 };
                 let written = write_columns(source, choose, target, output)?;
                 if again.is_whole() { Ok(written) } else { Err(self.changed()) }
@@ -322,15 +325,15 @@ impl Source {
         }
     }
 
-    /// The element of a row, which must be among those that were read before.
-    fn known(&self, keys: &KeySet, row: u64) -> Result<Option<usize>> {
-        if row < keys.rows() { Ok(keys.element_of(row)) } else { Err(self.changed()) }
+    /// The number of a row, which must be among those that were read before.
+    fn known(&self, keys: &KeySet, row: u64) -> Result<u64> {
+        if row < keys.rows() { Ok(row) } else { Err(self.changed()) }
     }
 
-    /// Writes the rows for whose element (an index into `keys.elements()`) `rows` has something to `output`,
-    /// which is called `target`, once for each of its rows of cells, which go behind our own as text; `names`
-    /// are the columns', with `prefix` in front of each that the table has already. A cell that the output
-    /// cannot hold is left empty, and counted.
+    /// Writes the rows for whose element (an index into `keys.elements()`; of several identifiers the first such one)
+    /// `rows` has something to `output`, which is called `target`, once for each of its rows of cells. These go behind
+    /// our own as text; `names` are the columns', with `prefix` in front of each that the table has already. A cell that
+    /// the output cannot hold is left empty, and counted.
     pub fn write_joined<'m>(
         &self,
         keys: &KeySet,
@@ -340,25 +343,41 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
-        self.write_with(keys, (names, prefix, &rows, false), target, output)
+        self.write_joined_by(keys, (names, prefix), rows, (false, None), target, output)
     }
 
-    /// As [`write_joined`](Self::write_joined), with every other row too, in the table's order: a first column
-    /// behind our own says of each row whether it matches, and the others are empty where it does not. Where
-    /// nothing but that is to be said, `names` is empty and the rows of a match are one without cells.
-    pub fn write_left<'m>(
+    /// As [`write_joined`](Self::write_joined), with more columns in front of those. With `is_left` every other row goes
+    /// out too, in the table's order: a column says of each row whether it matches, and the others are empty where it
+    /// does not. Where there is a `by`, a column says by which identifier a row matches. Where nothing else is to be
+    /// said, `names` is empty and the rows of a match are one without cells.
+    pub fn write_joined_by<'m>(
         &self,
         keys: &KeySet,
-        names: &[String],
-        prefix: &str,
+        (names, prefix): (&[String], &str),
         rows: impl Fn(usize) -> &'m [Vec<Cell>],
+        (is_left, by): (bool, Option<By<'_>>),
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
-        self.write_with(keys, (names, prefix, &rows, true), target, output)
+        self.write_with(keys, (names, prefix, &rows), (is_left, by), target, output)
     }
 
-    /// All rows, each with whether its element is in `matches`, as [`write_left`](Self::write_left) has it.
+    /// The rows whose elements are in `matches`, or with `is_left` all, as [`write_joined_by`](Self::write_joined_by)
+    /// has them. Returns their number.
+    pub fn write_matches_by(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        how: (bool, Option<By<'_>>),
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        let wanted = keys.wanted(matches);
+        let rows = |at: usize| if wanted[at] { &NO_CELLS[..] } else { &[] };
+        Ok(self.write_joined_by(keys, (&[], ""), rows, how, target, output)?.rows)
+    }
+
+    /// All rows, each with whether its element is in `matches`, in a column behind our own.
     pub fn write_marked(
         &self,
         keys: &KeySet,
@@ -366,9 +385,7 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (wanted, found) = (keys.wanted(matches), [Vec::new()]);
-        let rows = |at: usize| if wanted[at] { &found[..] } else { &[] };
-        Ok(self.write_left(keys, &[], "", rows, target, output)?.rows)
+        self.write_matches_by(keys, matches, (true, None), target, output)
     }
 
     /// All rows, each with whether `wanted` says yes to its number, if the table is still the one of `pass`.
@@ -379,27 +396,92 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let (found, emptied) = ([Vec::new()], std::cell::Cell::new(0));
-        let rows = |_| &found[..];
-        let behind = Behind { is_left: true, ..Behind::new(&[], "", &rows, &emptied, target) };
+        self.write_rows_by(pass, |row| wanted(row).then_some(0), (true, None), target, output)
+    }
+
+    /// The rows of whose number `matches_by` gives an identifier, or with `is_left` all, with columns as
+    /// [`write_joined_by`](Self::write_joined_by) has them, if the table is still the one of `pass`.
+    pub fn write_rows_by(
+        &self,
+        pass: &Pass,
+        matches_by: impl Fn(u64) -> Option<usize>,
+        (is_left, by): (bool, Option<By<'_>>),
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        let emptied = std::cell::Cell::new(0);
+        let rows = |_| &NO_CELLS[..];
+        let behind = Behind { is_left, by, ..Behind::new(&[], "", &rows, &emptied, target) };
+        let found = |row| matches_by(row).map(|identifier| Found { identifier, element: 0 });
         match self {
             Source::Csv(source) => {
-                let of = |row| match row < pass.rows {
-                    true => Ok(wanted(row).then_some(0)),
-                    false => Err(self.changed()),
-                };
+                let of = |row| if row < pass.rows { Ok(found(row)) } else { Err(self.changed()) };
                 let written = join_lines(source, of, &behind, target, output)?;
                 source.check_unchanged(Some(pass.digest))?;
                 Ok(written)
             }
             Source::Columns(source) => {
-                let mut again = Passing::default();
-                let element = |row: u64, element: Option<&Element>| {
-                    again.add(element);
-                    Ok(wanted(row).then_some(0))
+                let mut again = Passing::of(source.listing(), true);
+                let of = |row: u64, elements: &[Option<Element>]| {
+                    again.add(elements);
+                    Ok(found(row))
                 };
-                let written = join::columns(source, element, &behind, target, output)?;
+                let written = join::columns(source, of, &behind, target, output)?;
                 if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+            }
+        }
+    }
+
+    /// Writes all rows to `output`, which is called `target`, in the format that its name says, or else in the input's,
+    /// with a column of text called `name` in front of our own: the text that `cell` gives of a row's element, an index
+    /// into `keys.elements()`, or of a row that has none. Returns the number of rows.
+    pub fn write_ahead(
+        &self,
+        keys: &KeySet,
+        name: &str,
+        mut cell: impl FnMut(Option<usize>) -> String,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        match self {
+            Source::Csv(source) => {
+                let of = |row| Ok(cell(keys.element_of(self.known(keys, row)?)));
+                let written = match Format::by_name(target) {
+                    Some(format) => ahead::csv_to_columns(source, name, of, format, target, output)?,
+                    None => source.write_ahead(name, of, target, output)?,
+                };
+                source.check_unchanged(keys.file())?;
+                Ok(written)
+            }
+            Source::Columns(source) => {
+                let mut again = keys.again();
+                let of = |_, elements: &[Option<Element>]| {
+                    Ok(cell(keys.element_of(again.row(elements).map_err(|_| self.changed())?)))
+                };
+                let written = ahead::columns(source, name, of, target, output)?;
+                if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+            }
+        }
+    }
+
+    /// Errors where an output of this name cannot hold a column of such a name in front of our own, whose cells are
+    /// made of the characters of `cell`.
+    pub fn holds_ahead(&self, target: &Path, name: &str, cell: &str) -> Result<()> {
+        convert::is_ours(target)?;
+        match self {
+            Source::Csv(source) if Format::by_name(target).is_none() => {
+                source.holds_ahead(target, &[name, cell])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of its columns.
+    pub fn column_names(&self) -> Vec<&str> {
+        match self {
+            Source::Csv(source) => source.columns().collect(),
+            Source::Columns(source) => {
+                source.schema().fields().iter().map(|field| field.name().as_str()).collect()
             }
         }
     }
@@ -415,25 +497,29 @@ impl Source {
     fn write_with<'m>(
         &self,
         keys: &KeySet,
-        (names, prefix, rows, is_left): (&[String], &str, &RowsOf<'m, '_>, bool),
+        (names, prefix, rows): (&[String], &str, &RowsOf<'m, '_>),
+        (is_left, by): (bool, Option<By<'_>>),
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<Written> {
         let emptied = std::cell::Cell::new(0);
-        let behind = &Behind { is_left, ..Behind::new(names, prefix, rows, &emptied, target) };
+        let behind = &Behind { is_left, by, ..Behind::new(names, prefix, rows, &emptied, target) };
+        let found = |row| keys.first_of(row, |at| !rows(at).is_empty());
         let rows = match self {
             Source::Columns(source) => {
                 let mut again = keys.again();
-                let element =
-                    |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
-                let rows = join::columns(source, element, behind, target, output)?;
+                let of = |_, elements: &[Option<Element>]| {
+                    Ok(found(again.row(elements).map_err(|_| self.changed())?))
+                };
+                let rows = join::columns(source, of, behind, target, output)?;
                 if !again.is_whole() {
                     return Err(self.changed());
                 }
                 rows
             }
             Source::Csv(source) => {
-                let rows = join_lines(source, |row| self.known(keys, row), behind, target, output)?;
+                let rows =
+                    join_lines(source, |row| Ok(found(self.known(keys, row)?)), behind, target, output)?;
                 source.check_unchanged(keys.file())?;
                 rows
             }
@@ -462,18 +548,18 @@ fn write_lines(
     }
 }
 
-/// Writes the rows of a CSV file of whose numbers `element` gives an element, with what is behind them, as the
+/// Writes the rows of a CSV file of whose numbers `found` gives what they match by, with what is behind them, as the
 /// target's name says.
 fn join_lines(
     source: &csv::Source,
-    element: impl FnMut(u64) -> Result<Option<usize>>,
+    found: impl FnMut(u64) -> Result<Option<Found>>,
     behind: &Behind<'_, '_>,
     target: &Path,
     output: &mut (impl Write + Send),
 ) -> Result<u64> {
     match Format::by_name(target) {
-        Some(format) => join::csv_to_columns(source, element, behind, format, target, output),
-        None => source.write_joined(element, behind, target, output),
+        Some(format) => join::csv_to_columns(source, found, behind, format, target, output),
+        None => source.write_joined(found, behind, target, output),
     }
 }
 
@@ -481,7 +567,7 @@ fn join_lines(
 /// says.
 fn write_columns(
     source: &columnar::Source,
-    wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+    wanted: impl FnMut(u64, &[Option<Element>]) -> Result<bool>,
     target: &Path,
     output: &mut (impl Write + Send),
 ) -> Result<u64> {
@@ -501,8 +587,12 @@ pub fn digest_of(paths: &[PathBuf]) -> Result<[u8; 32]> {
 pub struct Pass {
     /// Rows read.
     pub rows: u64,
-    /// Rows without a key, because a part of it is empty or refused.
+    /// Rows without a key, because a part of it is empty or refused; of several identifiers, rows that have none.
     pub without_key: u64,
+    /// Rows that have each identifier.
+    pub with_each: Vec<u64>,
+    /// Keys of all rows, those that repeat counted again; each identifier of a row, and each variant, is one.
+    pub keys: u64,
     /// Which rows have no key, by part and reason.
     pub tally: Tally,
     digest: [u8; 32],
@@ -542,23 +632,61 @@ impl Order {
 }
 
 /// A reading that goes on.
-#[derive(Default)]
 struct Passing {
     rows: u64,
     without_key: u64,
-    order: Order,
+    with_each: Vec<u64>,
+    keys: u64,
+    listing: Listing,
+    /// What the elements are hashed by, where a file does not say what it held.
+    order: Option<Order>,
 }
 
 impl Passing {
-    fn add(&mut self, element: Option<&Element>) {
+    /// Of rows that are listed so.
+    fn of(listing: Listing, is_hashed: bool) -> Self {
+        let order = is_hashed.then(Order::default);
+        Passing {
+            rows: 0,
+            without_key: 0,
+            with_each: vec![0; listing.identifiers()],
+            keys: 0,
+            listing,
+            order,
+        }
+    }
+
+    /// Counts a row, and hands each of its elements to `visit`.
+    fn each<E>(
+        &mut self,
+        elements: &[Option<Element>],
+        visit: &mut impl FnMut(Option<&Element>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.listing.rows(elements).try_for_each(|elements| {
+            self.add(elements);
+            elements.iter().try_for_each(|element| visit(element.as_ref()))
+        })
+    }
+
+    /// Counts a row.
+    fn add(&mut self, elements: &[Option<Element>]) {
         self.rows += 1;
-        self.without_key += u64::from(element.is_none());
-        self.order.add(element);
+        self.without_key += u64::from(elements.iter().all(Option::is_none));
+        let mut last = None;
+        for (identifier, ()) in self.listing.identified(elements.iter().map(|one| one.map(|_| ()))) {
+            self.keys += 1;
+            self.with_each[identifier] += u64::from(last != Some(identifier));
+            last = Some(identifier);
+        }
+        if let Some(order) = &mut self.order {
+            elements.iter().for_each(|element| order.add(element.as_ref()));
+        }
     }
 
     fn end(self) -> Pass {
-        let Passing { rows, without_key, order } = self;
-        Pass { rows, without_key, tally: Tally::default(), digest: order.digest() }
+        let Passing { rows, without_key, with_each, keys, order, .. } = self;
+        let digest = order.map_or([0; 32], Order::digest);
+        Pass { rows, without_key, with_each, keys, tally: Tally::default(), digest }
     }
 }
 

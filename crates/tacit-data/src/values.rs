@@ -14,7 +14,7 @@ use crate::csv::{self, Contents, Options};
 use crate::excel::MOST_TEXT;
 use crate::fault::{Error, Place, Result, guarded};
 use crate::form::scaled;
-pub use crate::form::{DECIMAL_COMMA, Form, fraction};
+pub use crate::form::{COMMA_SET, DECIMAL_COMMA, Form, decimal, fraction};
 use crate::keys::plain;
 use crate::opened::{self, Opened};
 use crate::unfit::Unfit;
@@ -58,6 +58,13 @@ pub struct Wanted {
     form: Form,
     /// As errors call it: what the caller gave, else its number.
     shown: String,
+}
+
+impl Wanted {
+    /// Whether its cells are days since 1970-01-01, which are negative before.
+    pub fn is_date(&self) -> bool {
+        self.form == Form::Date
+    }
 }
 
 /// The type of a column of results.
@@ -530,7 +537,7 @@ pub fn numbers(column: &ArrayRef, form: Form, comma: bool) -> std::result::Resul
         written.clear();
         let plain = if is_text { Form::Plain } else { form };
         let read = guarded(|| match cells.read(plain, row, &mut written)? {
-            true if is_text && !written.is_empty() => {
+            true if is_text && !written.trim().is_empty() => {
                 form.read_written(&written, comma, &mut text).map(|()| true)
             }
             true => {
@@ -702,6 +709,8 @@ impl Cells {
         }
         let form = if self.dates { Form::Date } else { form };
         match (self.texts.get(at), form) {
+            // A blank is as good as nothing, in numbers of either form.
+            (text, Form::Decimal(_)) if text.trim().is_empty() => return Ok(false),
             (text, Form::Plain) if self.floats => {
                 scaled(text, 0, out).map_err(|_| {
                     let remedy = fraction(text).map_or(String::new(), |remedy| format!("; {remedy}"));

@@ -1,6 +1,7 @@
 //! Circuits, programs and the values that go into them.
 
 use crate::{Target, first, text};
+use tacit::query::{MOST_BITS, Side};
 use tacit_2pc::Owner;
 use tacit_2pc::circuit::bristol::{self, Format};
 use tacit_2pc::circuit::value::{self, Field};
@@ -52,6 +53,31 @@ pub(crate) const CIRCUITS_TARGETS: &[Target] = &[
             b"//",
             b"true",
             b"join ",
+        ],
+    },
+    Target {
+        name: "question",
+        run: question,
+        longest: 1024,
+        words: &[
+            b"SELECT ",
+            b"COUNT(*)",
+            b"SUM(CLIP(a.x, 0, 9))",
+            b" FROM ours a JOIN theirs b ON a.k = b.k",
+            b" WHERE ",
+            b" GROUP BY ",
+            b" HAVING ",
+            b"CASE WHEN ",
+            b" THEN ",
+            b" ELSE ",
+            b" END",
+            b" BETWEEN ",
+            b" IN (",
+            b" IS NULL",
+            b"COALESCE(",
+            b"DATE '2026-01-01'",
+            b"CAST(",
+            b"a.\"d:decimal2\"",
         ],
     },
     Target {
@@ -141,6 +167,25 @@ fn values(bytes: &[u8]) {
     }
 }
 
+/// A question's canonical text is the same question, and what its sides put in is read where it was written.
+fn question(bytes: &[u8]) {
+    let Some(Ok(question)) = text(bytes).map(tacit::query::parse) else { return };
+    let again = tacit::query::parse(&question.text);
+    assert!(again.is_ok_and(|again| again.text == question.text), "a text is another question than it was");
+    for side in Side::BOTH {
+        assert!(question.bits(side) <= MOST_BITS);
+        for cell in [None, Some("1"), Some("x"), Some("2026-01-31")] {
+            let cells = vec![cell; question.tables[side as usize].columns.len()];
+            if let Ok(Some(block)) = question.row(side, &cells) {
+                assert!(block & 1 == 1 && block.checked_shr(question.bits(side)).unwrap_or(0) == 0);
+            }
+        }
+    }
+    for (group, values) in question.answer(&[[1, 1], [0, 0], [u128::MAX, u128::MAX]], &mut || 7) {
+        assert_eq!(question.render(group, &values).len(), question.outputs.len());
+    }
+}
+
 pub(crate) fn whole() -> Vec<(&'static str, Vec<u8>)> {
     let files = [
         "3 7\n2 2 2\n1 1\n\n2 1 0 1 4 XOR\n2 1 2 3 5 AND\n1 1 5 6 INV\n",
@@ -156,6 +201,15 @@ pub(crate) fn whole() -> Vec<(&'static str, Vec<u8>)> {
          (true, 0u8) => W::N, (_, x) => W::By(x) } } // more",
     ] {
         out.push(("garble", source.as_bytes().to_vec()));
+    }
+    for text in [
+        r#"SELECT COUNT(*) FROM ours a JOIN theirs b ON a.k = b.k"#,
+        r#"select b.g, sum(clip(a.x, -3, 9)) as s, avg(clip(b.y, 0, 1)) from theirs as b join ours a on b.k = a.k -- one
+where b.g in ('u', 'it''s') and (a.x > 1 or b.y is null) group by b.g having count(*) >= 2 and max(clip(a.x, 0, 3)) < 3;"#,
+        r#"SELECT CASE WHEN a.h < 2 THEN 1 ELSE 2 END AS c, MIN(CLIP(b."d:date", DATE '2026-01-01', DATE '2026-12-31')) FROM ours a JOIN theirs b ON a."t:phone:NL" = b."p:phone" GROUP BY CASE WHEN a.h < 2 THEN 1 ELSE 2 END"#,
+        r#"SELECT SUM(COALESCE(CLIP(a."m:decimal2", 0, 9.99), 1) * CLIP(b.y, -4, 4)) AS v FROM ours a JOIN theirs b ON a.k = b.k WHERE CLIP(a.x, 0, 9) BETWEEN 1 AND CLIP(b.y, 0, 9) AND a.n LIKE 'x%'"#,
+    ] {
+        out.push(("question", text.as_bytes().to_vec()));
     }
     for (kind, typed) in (0..).zip(["255", "-5, 1", "1,2 0xff", "-64,0", "0x1f00000000000000000000"]) {
         out.push(("values", [&[kind], typed.as_bytes()].concat()));

@@ -1,9 +1,11 @@
-//! Sealed files, pools, files of tags, headers of what is prepared, and the archives that results go into.
+//! Sealed files, pools, files of tags, secrets and lists of PAIR, headers of what is prepared, and the archives that results go into.
 
 use crate::{Target, place};
 use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
+use tacit::data::csv::Options;
+use tacit::job::pair::{Key, List, People, Role, Salt};
 use tacit_2pc::{authenticated, wmk17};
 use tacit_crypto::{Block, Prg};
 use tacit_data::npz;
@@ -18,6 +20,18 @@ pub(crate) const FILES_TARGETS: &[Target] = &[
     Target { name: "prepared", run: prepared, longest: 256, words: &[] },
     Target { name: "tags", run: tag_file, longest: 4096, words: &[b"tacittag"] },
     Target { name: "tags-private", run: tags_private, longest: 1 << 14, words: &[] },
+    Target {
+        name: "pair-key",
+        run: pair_key,
+        longest: 256,
+        words: &[b"tacit-pair-key 1", b"tacit-pair-salt 1"],
+    },
+    Target {
+        name: "pair-list",
+        run: pair_list,
+        longest: 512,
+        words: &[b"identifier", b"keys", b"adv_pub_id"],
+    },
     Target { name: "npz", run: archive, longest: 256, words: &[] },
 ];
 
@@ -119,6 +133,47 @@ fn tags_private(bytes: &[u8]) {
     }
 }
 
+/// A key and a salt of PAIR: what is read is what was written, but for the ends of lines.
+fn pair_key(bytes: &[u8]) {
+    let Some(text) = crate::text(bytes) else { return };
+    let is_same = |written: &str| assert!(written.lines().eq(text.lines()), "a secret is written otherwise");
+    if let Ok(key) = Key::parse(text) {
+        is_same(&key.to_text());
+        assert!(Salt::parse(text).is_err(), "a key that is a salt too");
+    }
+    if let Ok(salt) = Salt::parse(text) {
+        is_same(&salt.to_text());
+    }
+}
+
+/// A list of PAIR: it is written as it was read, its order and what was there twice aside.
+fn pair_list(bytes: &[u8]) {
+    let read = |name, bytes: &[u8]| List::read(&[place::file(name, bytes)], Options::default());
+    let list = match read("list.csv", bytes) {
+        Ok(list) => list,
+        Err(error) => return assert_eq!(error.to_string().lines().count(), 1, "an error of several lines"),
+    };
+    assert!(list.identifiers.is_sorted() && !list.is_empty());
+    let mut out = Vec::new();
+    list.write(std::path::Path::new("list.csv"), &mut out).expect("memory is written");
+    let again = read("again.csv", &out).expect("our own list");
+    assert_eq!((&again.layers, &again.relation), (&list.layers, &list.relation));
+    assert!(again.identifiers == list.identifiers && again.duplicates == 0);
+}
+
+/// A key, a salt, and a list made with both.
+fn pair_whole() -> Vec<(&'static str, Vec<u8>)> {
+    let prg = &mut Prg::from_seed(Block::new(9));
+    let salt = Salt::generate(20_785, 30, prg).expect("a salt");
+    let key = Key::generate(Role::Publisher, 20_785, 180, prg).expect("a key");
+    let people = People::of(&["ann", "bob"], "email", &salt);
+    let list = people.list(&[&key], Some("shop".to_owned()), NonZeroUsize::MIN, &()).expect("a list");
+    let mut out = Vec::new();
+    list.write(std::path::Path::new("list.csv"), &mut out).expect("memory is written");
+    let texts = [key.to_text(), salt.to_text()].map(|text| ("pair-key", text.as_bytes().to_vec()));
+    texts.into_iter().chain([("pair-list", out)]).collect()
+}
+
 /// An archive of arrays with shapes out of the bytes: as long as was foreseen, and read by others.
 fn archive(bytes: &[u8]) {
     const NAMES: [&str; 3] = ["choices", "messages", "delta"];
@@ -166,8 +221,9 @@ pub(crate) fn whole() -> Vec<(&'static str, Vec<u8>)> {
         ("npz", vec![16, 24, 33, 16, 8]),
     ];
     // The first eight bytes say what kind of file it is; the rest is arbitrary.
-    for (magic, format) in [(b"TACITAP1", 2u32), (b"TACITST1", 2)] {
+    for (magic, format) in [(b"TACITAP1", 2u32), (b"TACITST1", 3)] {
         out.push(("prepared", [&magic[..], &format.to_le_bytes(), &[1, 0, 1, 1], &[1; 176]].concat()));
     }
+    out.extend(pair_whole());
     out
 }

@@ -38,6 +38,12 @@ pub(crate) const SERVE_TARGETS: &[Target] = &[
             b"min_matches",
             b"[lookups.l]",
             b"publication",
+            b"kind = \"question\"",
+            b"columns",
+            b"[jobs.j.questions.q]",
+            b"sql",
+            b"parameters.p",
+            b"values",
         ],
     },
     Target {
@@ -60,6 +66,20 @@ pub(crate) const SERVE_TARGETS: &[Target] = &[
         run: fuzzing::head,
         longest: 512,
         words: &[b"GET ", b"HEAD ", b" HTTP/1.1", b"\x0d\x0aHost:"],
+    },
+    Target {
+        name: "page-head",
+        run: tacit_ui::fuzzing::head,
+        longest: 1024,
+        words: &[
+            b"POST ",
+            b" HTTP/1.1",
+            b"\x0d\x0aHost:",
+            b"\x0d\x0aContent-Length:",
+            b"\x0d\x0aOrigin:",
+            b"?id=",
+            b"%2F",
+        ],
     },
     Target {
         name: "ledger",
@@ -98,6 +118,34 @@ const SIGNED_RECORDS: [&str; 2] = [
     include_str!("../../tacit-serve/tests/records-1/service.jsonl"),
     include_str!("../../tacit-serve/tests/records-1/asker.jsonl"),
 ];
+
+/// A policy whose service answers questions.
+const POLICY_OF_QUESTIONS: &str = r#"version = 1
+listen = "127.0.0.1:1"
+identity = "a.key"
+state = "state"
+[peers.bob]
+key = "bob.pub"
+[sources.t]
+input = "t.csv"
+key = ["k"]
+rows_in_total = 9
+aggregate_runs = 9
+min_difference = 3
+[jobs.j]
+kind = "question"
+source = "t"
+allow = ["bob"]
+columns = ["k:join", "x:filter"]
+result = ["peer"]
+security = "semi-honest"
+min_group = 2
+max_peer_keys = 9
+runs_a_day = 9
+[jobs.j.questions.q]
+sql = "SELECT COUNT(*) AS n FROM ours a JOIN theirs b ON a.k = b.k WHERE a.x > :p HAVING COUNT(*) >= 2"
+parameters.p = { type = "decimal2", least = -1.5, most = 9 }
+"#;
 
 /// A policy beside the files that it names.
 fn policy(bytes: &[u8]) {
@@ -153,6 +201,9 @@ pub(crate) fn whole() -> Vec<(&'static str, Vec<u8>)> {
     };
     let mut out: Vec<_> = fuzzing::seeds().into_iter().map(|(name, bytes)| (named(name), bytes)).collect();
     out.extend(SIGNED_RECORDS.iter().map(|chain| ("records", chain.as_bytes().to_vec())));
+    out.push(("policy", POLICY_OF_QUESTIONS.as_bytes().to_vec()));
+    let head = b"POST /api/upload?name=a%20b HTTP/1.1\r\nHost: localhost:7790\r\nContent-Length: 7\r\n\r\n";
+    out.push(("page-head", head.to_vec()));
     out.push(("json", br#"{"a":[1,-2,null,true],"b":"\u00e9\n"}"#.to_vec()));
     out.push((
         "certificate",

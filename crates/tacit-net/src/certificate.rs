@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 const CONTEXT: &[u8] = b"tacit 2 certificate of a session\0";
 /// The label of the exporter: none of those that keys come from.
@@ -222,9 +223,18 @@ pub(crate) fn provider() -> CryptoProvider {
     }
 }
 
+/// Largest file of PEM that is read: one of all authorities that a system trusts has a few hundred KiB.
+const MAX_PEM: u64 = 1 << 24;
+
+/// The bytes of a file of PEM.
+pub(crate) fn read_pem(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    let (bytes, _) = crate::small::read(path, MAX_PEM).map_err(|error| key_error(path, error))?;
+    if bytes.len() as u64 > MAX_PEM { Err(key_error(path, "too long for certificates")) } else { Ok(bytes) }
+}
+
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let found = CertificateDer::pem_file_iter(path).map_err(|error| key_error(path, error))?;
-    let found: std::result::Result<Vec<_>, _> = found.collect();
+    let text = read_pem(path)?;
+    let found: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let found = found.map_err(|error| key_error(path, error))?;
     if found.is_empty() { Err(key_error(path, "holds no PEM certificate")) } else { Ok(found) }
 }

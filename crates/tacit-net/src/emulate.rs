@@ -9,6 +9,7 @@ use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
+use tacit_crypto::near::nearest;
 
 /// A link by its bandwidth and its one-way delay, the same in both directions.
 ///
@@ -75,7 +76,12 @@ impl FromStr for LinkModel {
 
     fn from_str(text: &str) -> Result<Self> {
         let usage = || {
-            Error::Usage(format!("link `{text}`: give loopback, lan, wan or MBPS/ONE-WAY-MS such as 50/50"))
+            let near = nearest(text, ["loopback", "lan", "wan"]);
+            let near = near.map(|near| format!("did you mean `{near}`? Or "));
+            Error::Usage(format!(
+                "link `{text}`: {}give loopback, lan, wan or MBPS/ONE-WAY-MS such as 50/50",
+                near.unwrap_or_default()
+            ))
         };
         match text {
             "loopback" => Ok(Self::LOOPBACK),

@@ -272,10 +272,11 @@ pub enum Error {
         /// How long it was waited.
         after: Duration,
     },
-    /// Nobody waits in the place of a code.
+    /// Nobody answered in the place of a code.
     #[error(
-        "nobody waits with the number {number} at the relay {address} (tried for {}): the code was used, has expired, \
-         or belongs to another relay; ask for a new code",
+        "nobody answered with the number {number} at the relay {address} within {}: your peer is not there or was busy \
+         with other callers, or the code was mistyped, was used, has expired, or belongs to another relay; ask for a \
+         new code",
         in_words(*after)
     )]
     NoInvitation {

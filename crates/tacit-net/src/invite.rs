@@ -16,7 +16,7 @@ use crate::meeting::{Part, Route};
 use crate::setup::{Options, Protection, bound, later, left};
 use crate::tcp::await_fd;
 use crate::tls::Tls;
-use crate::waiting::{News, Observer, Vigil};
+use crate::waiting::{Event, News, Observer, Vigil};
 use crate::{Agreement, Error, Identity, Limits, Party, Proxy, Result, link::Interest};
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use spake2::{Ed25519Group, Password, Spake2};
@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tacit_crypto::Prg;
+use tacit_crypto::near::nearest;
 use zeroize::Zeroizing;
 
 const WORDS: &str = include_str!("invite/words.txt");
@@ -43,8 +44,10 @@ const COMMENT: usize = 128;
 const SEALED_KEY: usize = 32 + SIGNATURE + COMMENT + 16;
 /// Time for the whole exchange, once both are there.
 const EXCHANGE: Duration = Duration::from_secs(30);
-/// Time for who comes to a port to show that it speaks this.
+/// Time for either side to show that it speaks this.
 const GREETING: Duration = Duration::from_secs(10);
+/// Time for a caller to show whether it has the code: at a relay others wait meanwhile.
+const CALLER: Duration = Duration::from_secs(10);
 /// Callers at a port who are listened to at once.
 const AT_ONCE: usize = 64;
 /// Between looks at what callers said and whether somebody calls.
@@ -58,15 +61,17 @@ const DRAWS: usize = 16;
 const FIRST_CONTACT: Duration = Duration::from_secs(10);
 /// The first pause before it is called again.
 const CALL_AGAIN: Duration = Duration::from_millis(250);
+/// How long a port is called, and its name is looked up.
+const CALL: Duration = Duration::from_secs(10);
 /// Pause before a place that is taken is asked for again.
 const PLACE_AGAIN: Duration = Duration::from_secs(2);
 /// How long to wait for the other unless said otherwise.
 const WAIT: Duration = Duration::from_secs(600);
-/// How long the one who joins waits at a place where nobody is: the one who invites may be listening to a stranger, or
-/// calling again, and else the code is no longer good.
-const VACANT: Duration = Duration::from_secs(10 + GREETING.as_secs() + EXCHANGE.as_secs());
-/// How long a place may be vacant before that is told.
-const VACANT_TOLD: Duration = Duration::from_millis(500);
+/// How long a place may be vacant before that counts as waiting.
+const VACANT: Duration = Duration::from_millis(500);
+/// How long it may be before what that may mean is told: a stranger keeps the one who invites for half as long. Of a
+/// short wait, a third.
+const VACANT_TOLD: Duration = Duration::from_secs(20);
 
 /// What one person tells the other: a number, which names a place, and two words, which are the secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -83,6 +88,11 @@ impl Code {
         // There are 256 of them.
         let [first, second] = [0, 1].map(|at| words[usize::from(random[at]) % words.len()]);
         Code { place, words: Zeroizing::new([first, "-", second].concat()) }
+    }
+
+    /// The code's number, which names the place and is no secret: at a port it is that of the port.
+    pub fn number(&self) -> u32 {
+        self.place
     }
 
     /// The code's text, which is a secret until it was used.
@@ -110,10 +120,11 @@ impl FromStr for Code {
         let place = place.parse().map_err(|_| Error::Usage(form.to_owned()))?;
         for word in [first, second] {
             if !WORDS.split_whitespace().any(|known| known == word) {
+                let near = nearest(word, WORDS.split_whitespace());
+                let near =
+                    near.map_or("check the spelling".to_owned(), |near| format!("did you mean `{near}`?"));
                 let word = crate::shown(word);
-                return Err(Error::Usage(format!(
-                    "`{word}` is not a word that codes use; check the spelling"
-                )));
+                return Err(Error::Usage(format!("`{word}` is not a word that codes use; {near}")));
             }
         }
         Ok(Code { place, words: Zeroizing::new([first, "-", second].concat()) })
@@ -410,12 +421,8 @@ fn wait_at_relay(
     Err(Error::TurnedAway { address: relay.to_owned(), reason })
 }
 
-/// What the one who joins hears while nobody waits at the place of its code.
-const NOBODY_THERE: &str = "nobody waits there with this number, so the code may have been used, have expired, or be \
-                            mistyped";
-
 /// Meets the one who made the `code` and exchanges keys with them. Errors: [`Error::WrongCode`],
-/// [`Error::NoInvitation`] if nobody waits with its number for 50 seconds; those of the link.
+/// [`Error::NoInvitation`] if nobody answers with its number for as long as `patience` lasts; those of the link.
 pub fn join(
     place: &Place,
     code: &Code,
@@ -427,20 +434,24 @@ pub fn join(
         Place::Relay(address) => {
             let tls = Tls::pinned(&Identity::generate()?, place_key(code.place)?.public())?;
             let start = Instant::now();
-            let wait = patience.wait.unwrap_or(WAIT).min(VACANT);
-            let patience = Patience { wait: Some(wait), ..patience.clone() };
             let mut vigil = patience.vigil(address, proof(code)).until_reached(FIRST_CONTACT);
             let (first, end) = (later(start, FIRST_CONTACT), patience.end());
             let options = patience.options(address, tls);
             let route = Route::new(address, &options, &mut |reason| vigil.go_on(Some(reason)))?;
-            let mut vacant = None;
+            let told_after = VACANT_TOLD.min(patience.wait.unwrap_or(WAIT) / 3);
+            let (mut since, mut told) = (None, false);
             let met = route.meet(Part::Connecting, (first, end), &mut |news| match news {
                 // Whoever calls sees as much: a place has somebody, or the caller waits.
-                News::Waits if vacant.get_or_insert_with(Instant::now).elapsed() >= VACANT_TOLD => {
-                    vigil.reached();
-                    vigil.go_on(Some(NOBODY_THERE));
+                News::Waits => {
+                    let vacant = since.get_or_insert_with(Instant::now).elapsed();
+                    if vacant >= VACANT {
+                        vigil.hear(&News::Waits);
+                    }
+                    if vacant >= told_after && !std::mem::replace(&mut told, true) {
+                        let (address, number) = (address.clone(), code.place);
+                        patience.observer.tell(&Event::Vacant { address, number, vacant });
+                    }
                 }
-                News::Waits => {}
                 failed => vigil.hear(&failed),
             });
             let met = met.map_err(|error| match error {
@@ -453,18 +464,59 @@ pub fn join(
             met?.0
         }
         Place::Port(address) => {
-            let start = Instant::now();
-            let targets = resolve(address, FIRST_CONTACT.min(left(patience.end())), &mut |_| ())?;
-            let mut reason = "the name has no address".to_owned();
-            let dialled = targets.iter().find_map(|target| {
-                let dialled = TcpStream::connect_timeout(target, GREETING);
-                dialled.map_err(|error| reason = error.to_string()).ok()
-            });
-            let (address, after) = (address.clone(), start.elapsed());
-            dialled.ok_or(Error::Unreachable { address, after, reason })?
+            let (stream, keyed) = called(address, code, patience)?;
+            return exchanged(stream, &keyed, identity, comment);
         }
     };
-    let keyed = Keyed::of(&mut stream, code, false)?;
+    let keyed = Keyed::of(&mut stream, code, false, EXCHANGE)?;
+    exchanged(stream, &keyed, identity, comment)
+}
+
+/// Calls the one who listens at `address`, tells what it waits for meanwhile, and gives up after [`CALL`].
+fn called(address: &str, code: &Code, patience: &Patience) -> Result<(TcpStream, Keyed)> {
+    let (call, caller) = mpsc::channel();
+    let (to, with, limit) = (address.to_owned(), code.clone(), CALL.min(left(patience.end())));
+    let calling = move || {
+        // Nobody listens any more where the waiting was ended.
+        let _ = call.send(dial(&to, limit).and_then(|mut stream| {
+            let keyed = Keyed::of(&mut stream, &with, false, EXCHANGE)?;
+            Ok((stream, keyed))
+        }));
+    };
+    std::thread::Builder::new().name("tacit-join".to_owned()).spawn(calling)?;
+    let (place, start) = (address.to_owned(), Instant::now());
+    let mut vigil =
+        Vigil::new(&patience.observer, Party::Second, proof(code), place, start, Some(limit + GREETING));
+    loop {
+        patience.cancel.check()?;
+        match caller.recv_timeout(LOOK) {
+            Ok(done) => return done,
+            Err(mpsc::RecvTimeoutError::Timeout) => vigil.go_on(None),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(Error::lost("while keys were exchanged"));
+            }
+        }
+    }
+}
+
+/// A connection to `address`, which each of a name's addresses has its part of `limit` to give.
+fn dial(address: &str, limit: Duration) -> Result<TcpStream> {
+    let start = Instant::now();
+    let end = later(start, limit);
+    let targets = resolve(address, limit, &mut |_| ())?;
+    let mut reason = "the name has no address".to_owned();
+    for (at, target) in targets.iter().enumerate() {
+        let part = left(end) / (targets.len() - at) as u32;
+        match TcpStream::connect_timeout(target, part.max(Duration::from_millis(1))) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => reason = error.to_string(),
+        }
+    }
+    Err(Error::Unreachable { address: address.to_owned(), after: start.elapsed(), reason })
+}
+
+/// Sends this side's key, and takes the other's.
+fn exchanged(mut stream: TcpStream, keyed: &Keyed, identity: &Identity, comment: &str) -> Result<Introduced> {
     let end = later(Instant::now(), EXCHANGE);
     send_sealed(&mut stream, &keyed.seal().close(identity, comment, false)?, end)?;
     let sealed = receive(&mut stream, end).map_err(|error| match error {
@@ -483,10 +535,10 @@ fn greet(stream: &mut TcpStream, end: Instant) -> Result<()> {
     if magic == MAGIC { Ok(()) } else { Err(Error::NotTacit { saw: crate::error::printable(&magic) }) }
 }
 
-/// The other's element of SPAKE2 for ours, `mine`.
-fn elements(stream: &mut TcpStream, mine: &[u8], invites: bool) -> Result<Vec<u8>> {
-    greet(stream, later(Instant::now(), GREETING))?;
-    let end = later(Instant::now(), EXCHANGE);
+/// The other's element of SPAKE2 for ours, `mine`, for which it has so much time.
+fn elements(stream: &mut TcpStream, mine: &[u8], invites: bool, time: Duration) -> Result<Vec<u8>> {
+    let end = later(Instant::now(), time);
+    greet(stream, end.min(later(Instant::now(), GREETING)))?;
     let mut theirs = vec![0; MESSAGE];
     if invites {
         send(stream, mine, end)?;
@@ -505,7 +557,7 @@ struct Keyed {
 }
 
 impl Keyed {
-    fn of(stream: &mut TcpStream, code: &Code, invites: bool) -> Result<Self> {
+    fn of(stream: &mut TcpStream, code: &Code, invites: bool, time: Duration) -> Result<Self> {
         stream.set_nonblocking(false)?;
         let names =
             ["tacit 1 who invites", "tacit 1 who joins"].map(|name| spake2::Identity::new(name.as_bytes()));
@@ -514,7 +566,7 @@ impl Keyed {
             true => Spake2::<Ed25519Group>::start_a(&password, &names[0], &names[1]),
             false => Spake2::<Ed25519Group>::start_b(&password, &names[0], &names[1]),
         };
-        let theirs = elements(stream, &mine, invites)?;
+        let theirs = elements(stream, &mine, invites, time)?;
         let shared = Zeroizing::new(state.finish(&theirs).map_err(|_| Error::WrongCode)?);
         let [first, second] = if invites { [&mine, &theirs] } else { [&theirs, &mine] };
         let transcript = [MAGIC.as_slice(), &code.place.to_le_bytes(), first, second].concat();
@@ -538,9 +590,10 @@ struct Heard {
 impl Heard {
     /// `None` where the other left, or said something else, before that.
     fn of(mut stream: TcpStream, code: &Code, is_keyed: &AtomicBool) -> Option<Self> {
-        let keyed = Keyed::of(&mut stream, code, true).ok()?;
+        let end = later(Instant::now(), CALLER);
+        let keyed = Keyed::of(&mut stream, code, true, CALLER).ok()?;
         is_keyed.store(true, Ordering::Relaxed);
-        let sealed = receive(&mut stream, later(Instant::now(), EXCHANGE)).ok()?;
+        let sealed = receive(&mut stream, end).ok()?;
         Some(Heard { stream, keyed, sealed })
     }
 
@@ -745,6 +798,69 @@ mod tests {
         });
         let [one, two] = identities.map(|identity| identity.public());
         assert_eq!((joined, invited.unwrap().key), (Some(one), two));
+    }
+
+    /// At a relay callers take turns, and the one who joins waits its own out.
+    #[test]
+    fn silent_strangers_at_a_relay_keep_nobody_away_for_long() {
+        use crate::rendezvous::{Bounds, Relay};
+        use std::collections::BTreeSet;
+        let cancel = Cancel::armed();
+        let relay = Relay::bind("127.0.0.1:0", Bounds::default(), &[], cancel.clone(), |_| ()).unwrap();
+        let address = relay.local_addr().unwrap().to_string();
+        let place = Place::Relay(address.clone());
+        let people = [(); 2].map(|()| Identity::generate().unwrap());
+        let (told, vacant) = mpsc::channel();
+        let observer = Observer::new(move |event| {
+            if let Event::Vacant { vacant, .. } = event {
+                told.send(*vacant).unwrap();
+            }
+        });
+        let patience = Patience { wait: Some(Duration::from_secs(120)), ..Patience::default() };
+        let joining = Patience { observer, ..patience.clone() };
+        std::thread::scope(|scope| {
+            scope.spawn(move || relay.serve().unwrap());
+            let (tell, code) = mpsc::channel();
+            let (inviting, own, waits) = (&place, &people[0], &patience);
+            let inviter = scope
+                .spawn(move || invite(inviting, own, "one", waits, |code| tell.send(code.clone()).unwrap()));
+            let code: Code = code.recv().unwrap();
+            // Each says so when it is at the relay, and holds what it has met.
+            let (there, arrivals) = mpsc::channel();
+            let (held, holds) = mpsc::channel();
+            let key = place_key(code.place).unwrap().public();
+            for stranger in 0..2 {
+                let (there, held, address, patience) = (there.clone(), held.clone(), &address, &patience);
+                scope.spawn(move || {
+                    let tls = Tls::pinned(&Identity::generate().unwrap(), key).unwrap();
+                    let options = patience.options(address, tls);
+                    let route = Route::new(address, &options, &mut |_| ()).unwrap();
+                    let end = patience.end();
+                    let met = route.meet(Part::Connecting, (end, end), &mut |_| {
+                        let _ = there.send(stranger);
+                    });
+                    let _ = there.send(stranger);
+                    held.send(met.unwrap()).unwrap();
+                });
+            }
+            let first = holds.recv().unwrap();
+            let mut arrived = BTreeSet::new();
+            while arrived.len() < 2 {
+                arrived.insert(arrivals.recv().unwrap());
+            }
+            let start = Instant::now();
+            let joined = join(&place, &code, &people[1], "two", &joining).unwrap();
+            let took = start.elapsed();
+            assert_eq!(
+                (joined.key, inviter.join().unwrap().unwrap().key),
+                (people[0].public(), people[1].public())
+            );
+            assert!(took < Duration::from_secs(45), "{took:?}");
+            let told: Vec<Duration> = vacant.try_iter().collect();
+            assert!(told.len() <= 1 && told.iter().all(|vacant| *vacant >= VACANT_TOLD), "{told:?}");
+            drop((first, holds));
+            cancel.cancel();
+        });
     }
 
     #[test]

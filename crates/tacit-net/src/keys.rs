@@ -5,13 +5,16 @@
 //! a way that cannot be tampered with, or compare [`PublicKey::fingerprint`] by telephone.
 
 use crate::durable::{self, folder_of, sync_names};
-use crate::{Error, Result};
+use crate::{Error, Result, small};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use curve25519_dalek::edwards::CompressedEdwardsY;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+pub(crate) use tacit_crypto::base64::{decode, encode};
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
@@ -20,6 +23,10 @@ const PUBLIC_LABEL: &str = "tacit-ed25519";
 pub(crate) const PRIVATE_LABEL: &str = "tacit-ed25519-private";
 /// Longest key file that is read.
 pub(crate) const MAX_FILE: u64 = 1 << 14;
+/// Pipes whose text is kept.
+const MAX_PIPES: usize = 64;
+/// Bytes of a public key file in which a comment is looked for.
+const MAX_COMMENTED: u64 = 1 << 12;
 /// DER around an Ed25519 public key: SubjectPublicKeyInfo, RFC 8410 section 4.
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 /// DER around an Ed25519 private key: PKCS #8 version 1, RFC 8410 section 7.
@@ -73,13 +80,20 @@ impl PublicKey {
         format!("{PUBLIC_LABEL} {} {}", encode(&self.0).as_str(), comment.trim()).trim_end().to_owned()
     }
 
-    /// The comment in the public key file at `path`, which nothing proves; nothing where there is none.
-    pub fn comment_in(path: &Path) -> Option<String> {
-        let text = std::fs::read_to_string(path).ok()?;
-        let mut words = without_mark(&text).lines().next()?.split_whitespace();
-        let is_public = words.next() == Some(PUBLIC_LABEL) && words.next().is_some();
-        let comment = words.collect::<Vec<_>>().join(" ");
-        (is_public && !comment.is_empty()).then(|| crate::shown(&comment))
+    /// The comment beside this key in the public key file at `path`, which nothing proves; nothing where there is none,
+    /// or where the first line of the file has another key.
+    pub fn comment_in(&self, path: &Path) -> Option<String> {
+        // A pipe would wait for who writes to it, and a device may have no end.
+        if !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
+        let mut text = Vec::new();
+        File::open(path).ok()?.take(MAX_COMMENTED).read_to_end(&mut text).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let line = without_mark(&text).lines().find(|line| !line.trim().is_empty())?;
+        let comment = line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
+        let is_ours = PublicKey::parse(line).is_ok_and(|key| key == *self);
+        (is_ours && !comment.is_empty()).then(|| crate::shown(&comment))
     }
 
     /// Writes a public key file, whole or not at all. Errors: one that exists.
@@ -202,15 +216,18 @@ impl Identity {
         self.save_with(path, &format!("{}\n", self.public.line(comment)))
     }
 
+    /// An error where [`save`](Self::save) could write no such pair.
+    pub fn can_be_saved(path: &Path) -> Result<()> {
+        free_pair(path)?;
+        if path.exists() {
+            return Err(key_error(path, NO_OVERWRITING));
+        }
+        unfinished(path, 0o600).map(drop)
+    }
+
     /// As [`save`](Self::save), with this text for the public file.
     pub(crate) fn save_with(&self, path: &Path, text: &str) -> Result<PathBuf> {
-        let public = path.with_extension("pub");
-        if public == path {
-            return Err(key_error(path, "the private key cannot end in .pub; that is the public key's name"));
-        }
-        if public.exists() {
-            return Err(key_error(&public, NO_OVERWRITING));
-        }
+        let public = free_pair(path)?;
         let encoded = encode(&*self.seed);
         let line = Zeroizing::new([PRIVATE_LABEL, " ", encoded.as_str(), "\n"].concat());
         write_new(path, 0o600, line.as_bytes())?;
@@ -269,8 +286,25 @@ pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
     Error::Key { path: path.display().to_string(), reason: reason.to_string() }
 }
 
+/// The text of a file without a secret. That of a pipe is there once and is kept, as a run looks at its peer's key more
+/// than once.
 pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
-    Ok(read_open(path, remedy)?.0)
+    static PIPES: Mutex<BTreeMap<PathBuf, Zeroizing<String>>> = Mutex::new(BTreeMap::new());
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    match read_open(path, remedy) {
+        Ok((text, metadata)) => {
+            if small::is_pipe(&metadata) && pipes.len() < MAX_PIPES {
+                pipes.insert(path.to_owned(), text.clone());
+            }
+            Ok(text)
+        }
+        Err(error) => {
+            match pipes.get(path).filter(|_| std::fs::metadata(path).is_ok_and(|it| small::is_pipe(&it))) {
+                Some(text) => Ok(text.clone()),
+                None => Err(error),
+            }
+        }
+    }
 }
 
 /// The text of a file with a secret, called `what`, which others than its owner must not be able to read.
@@ -284,26 +318,19 @@ pub fn read_secret(path: &Path, what: &str, remedy: &str) -> Result<Zeroizing<St
 
 /// The text of a file, and what is known of that file, whatever has its name by now.
 fn read_open(path: &Path, remedy: &str) -> Result<(Zeroizing<String>, Metadata)> {
-    let file = File::open(path);
-    let file = file.map_err(|error| match error.kind() {
+    let read = small::read(path, MAX_FILE);
+    let (bytes, metadata) = read.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => key_error(path, format!("no such file; {remedy}")),
-        // Where folders cannot be opened at all.
-        std::io::ErrorKind::PermissionDenied if path.is_dir() => {
+        // Where folders cannot be opened at all, and where they can.
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::IsADirectory if path.is_dir() => {
             key_error(path, "is a directory; name a file in it")
         }
         std::io::ErrorKind::PermissionDenied => {
             key_error(path, "permission denied; check its owner and permissions")
         }
+        std::io::ErrorKind::Other | std::io::ErrorKind::TimedOut => key_error(path, error),
         kind => key_error(path, std::io::Error::from(kind)),
     })?;
-    let metadata = file.metadata().map_err(|error| key_error(path, error))?;
-    if metadata.is_dir() {
-        return Err(key_error(path, "is a directory; name a file in it"));
-    }
-    // Room for the whole from the start: a buffer that grows would leave copies behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize + 1));
-    let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes);
-    read.map_err(|error| key_error(path, error))?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(key_error(path, "too long for a key file"));
     }
@@ -346,6 +373,18 @@ fn fill(file: &NamedTempFile, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
+/// The public file's path beside a private file at `path`, where neither name keeps the pair from being written.
+fn free_pair(path: &Path) -> Result<PathBuf> {
+    let public = path.with_extension("pub");
+    if public == path {
+        return Err(key_error(path, "the private key cannot end in .pub; that is the public key's name"));
+    }
+    match public.exists() {
+        true => Err(key_error(&public, NO_OVERWRITING)),
+        false => Ok(public),
+    }
+}
+
 /// A file beside `path` that is gone unless it takes its place.
 fn unfinished(path: &Path, mode: u32) -> Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
@@ -385,87 +424,54 @@ fn only_for_its_owner(path: &Path, metadata: &Metadata, what: &str) -> Result<()
     Ok(())
 }
 
-/// Base64 by arithmetic alone: private keys go through it, so no table is indexed by them.
-pub(crate) fn encode(bytes: &[u8]) -> Zeroizing<String> {
-    let mut out = Zeroizing::new(String::with_capacity(bytes.len().div_ceil(3) * 4));
-    for group in bytes.chunks(3) {
-        let word =
-            group.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - group.len()));
-        for place in 0..4 {
-            let digit = (word >> (18 - 6 * place)) & 63;
-            out.push(if place > group.len() { '=' } else { character(digit as i32) });
-        }
-    }
-    out
-}
-
-fn character(digit: i32) -> char {
-    let mut code = digit + i32::from(b'A');
-    code += ((25 - digit) >> 8) & 6;
-    code -= ((51 - digit) >> 8) & 75;
-    code -= ((61 - digit) >> 8) & 15;
-    code += ((62 - digit) >> 8) & 3;
-    char::from(code as u8)
-}
-
-/// The inverse of [`encode`], for exactly 32 bytes in canonical form.
-pub(crate) fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
-    let digits = text.as_bytes().strip_suffix(b"=")?;
-    if digits.len() != 43 {
-        return None;
-    }
-    let mut out = Zeroizing::new([0u8; 32]);
-    let mut invalid = 0;
-    for (group, bytes) in digits.chunks(4).zip(out.chunks_mut(3)) {
-        let mut word = 0i32;
-        for &byte in group {
-            let digit = value(i32::from(byte));
-            invalid |= digit >> 8;
-            word = word << 6 | (digit & 63);
-        }
-        word <<= 6 * (4 - group.len());
-        for (place, byte) in bytes.iter_mut().enumerate() {
-            *byte = (word >> (16 - 8 * place)) as u8;
-        }
-        if bytes.len() < 3 {
-            invalid |= -(word & 0xff);
-        }
-    }
-    (invalid == 0).then_some(out)
-}
-
-/// The value of a digit, or −1.
-fn value(c: i32) -> i32 {
-    let within = |low: u8, high: u8| ((i32::from(low) - 1 - c) & (c - i32::from(high) - 1)) >> 8;
-    let mut value = -1;
-    value += within(b'A', b'Z') & (c - 64);
-    value += within(b'a', b'z') & (c - 70);
-    value += within(b'0', b'9') & (c + 5);
-    value += within(b'+', b'+') & 63;
-    value += within(b'/', b'/') & 64;
-    value
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn base64_matches_its_alphabet() {
-        let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        for byte in 0..=255u8 {
-            let expected = alphabet.iter().position(|&c| c == byte).map_or(-1, |at| at as i32);
-            assert_eq!(value(i32::from(byte)), expected, "{byte}");
+    fn a_comment_is_read_beside_its_key_in_a_file_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [key, other] = [(); 2].map(|()| Identity::generate().unwrap().public());
+        let path = folder.path().join("key.pub");
+        let comment = |text: String| {
+            std::fs::write(&path, text).unwrap();
+            key.comment_in(&path)
+        };
+        let named = Some("Lab North".to_owned());
+        let line = key.line("Lab  North");
+        assert_eq!(comment(line.clone()), named);
+        assert_eq!(comment(format!("\u{feff}\n  \n{line}\n{}", other.line("x"))), named);
+        assert_eq!(comment(key.line("")), None);
+        assert_eq!(comment(other.line("Lab North")), None);
+        assert_eq!(comment(format!("{}\n{line}", other.line("x"))), None);
+        assert_eq!(comment(format!("{}{line}", " ".repeat(1 << 13))), None);
+        assert_eq!(comment(line.replace(PUBLIC_LABEL, PRIVATE_LABEL)), None);
+        assert_eq!(key.comment_in(folder.path()), None);
+        assert_eq!(key.comment_in(&folder.path().join("none")), None);
+        #[cfg(unix)]
+        {
+            let pipe = folder.path().join("pipe.pub");
+            assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            assert_eq!(key.comment_in(&pipe), None);
+            assert_eq!(key.comment_in(Path::new("/dev/zero")), None);
         }
-        for (digit, &expected) in alphabet.iter().enumerate() {
-            assert_eq!(character(digit as i32), char::from(expected));
+    }
+
+    #[test]
+    fn a_pair_that_cannot_be_saved_is_told_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        Identity::can_be_saved(&path("new.key")).unwrap();
+        assert!(!path("new.key").exists() && std::fs::read_dir(folder.path()).unwrap().next().is_none());
+        std::fs::write(path("half.pub"), "").unwrap();
+        for (name, words) in [
+            ("half.key", "exists already"),
+            ("half.pub", "cannot end in .pub"),
+            ("no/x.key", "no such directory"),
+        ] {
+            let error = Identity::can_be_saved(&path(name)).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
         }
-        let bytes: [u8; 32] = std::array::from_fn(|i| i as u8);
-        assert_eq!(encode(&bytes).as_str(), "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
-        assert_eq!(*decode(&encode(&bytes)).unwrap(), bytes);
-        assert!(decode("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9=").is_none(), "not canonical");
-        assert!(decode("AAEC").is_none());
-        assert!(decode("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdH*8=").is_none());
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub mod relay;
 pub mod rendezvous;
 mod session;
 mod setup;
+pub mod small;
 pub mod succession;
 pub mod tcp;
 pub mod testing;

@@ -174,6 +174,11 @@ impl State {
         self.waiting.iter().rposition(|other| other.fingerprint == key && other.joins(caller).is_some())
     }
 
+    /// Puts the other callers of a key behind everybody: whoever calls again and again keeps nobody waiting.
+    fn had_its_turn(&mut self, fingerprint: &[u8; 16]) {
+        self.waiting.sort_by_key(|caller| caller.fingerprint == *fingerprint);
+    }
+
     /// Closes a connection of the address that holds most; false if none is held that has not met another.
     fn make_room(&mut self) -> bool {
         if let Some((_, _, stream)) = most(&mut self.unknown, |(_, from, _)| *from) {
@@ -466,6 +471,7 @@ impl House {
                 continue;
             }
             state.speaking.push(networks);
+            state.had_its_turn(&other.fingerprint);
             drop(state);
             let _place = Speaking { house: self, networks };
             let _ = caller.stream.set_nonblocking(true);

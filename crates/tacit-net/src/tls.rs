@@ -4,7 +4,7 @@
 //! other by raw public keys (RFC 7250) pinned from files, or by certificates of an authority both trust.
 //! Sessions are never resumed and no early data is sent.
 
-use crate::certificate::{self, Certified, certificates, provider, tls_error};
+use crate::certificate::{self, Certified, certificates, provider, read_pem, tls_error};
 use crate::error::printable;
 use crate::keys::{Identity, PublicKey, SIGNATURE, fingerprint_bytes, key_error, signed_bytes};
 use crate::link::{Arrival, Interest, Link};
@@ -129,7 +129,7 @@ impl Tls {
     ) -> Result<Self> {
         let provider = provider();
         let roots = certificate::authorities(authorities)?;
-        let own = PrivateKeyDer::from_pem_file(key).map_err(|error| key_error(key, error))?;
+        let own = PrivateKeyDer::from_pem_slice(&read_pem(key)?).map_err(|error| key_error(key, error))?;
         let own = provider.key_provider.load_private_key(own).map_err(|error| key_error(key, error))?;
         let own = CertifiedKey::new(certificates(chain)?, own);
         own.keys_match().map_err(|_| key_error(key, "is not the key of the certificate"))?;

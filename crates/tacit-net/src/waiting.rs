@@ -63,6 +63,15 @@ pub enum Event {
         /// What differs; printable, cut to a line.
         what: String,
     },
+    /// Nobody has been at the place of an invitation's code for a while: told once, and the waiting goes on.
+    Vacant {
+        /// The relay's address.
+        address: String,
+        /// The code's number, which names the place.
+        number: u32,
+        /// For how long nobody has been there.
+        vacant: Duration,
+    },
     /// The waiting is over, well or not.
     Over,
     /// A side that is called at a relay can be reached there from now on, or cannot any more. It goes on trying.

@@ -3,9 +3,11 @@
 //! - [`okvs`]: key-value stores.
 //! - [`paxos`]: the PaXoS intersection protocol.
 //! - [`vole_psi`]: intersection from VOLE, faster and smaller; on top of it [`payload`], matches with the
-//!   peer's columns, and [`circuit`], counts, sums and shares of what is common.
+//!   peer's columns, [`link`], identifiers that match where elements do, and [`circuit`], counts, sums and shares
+//!   of what is common.
 //! - [`sorted`]: counts and sums against malicious peers, by a circuit over sorted lists.
 //! - [`oprf`]: a small set against a file of tags of a large one.
+//! - [`pair`]: the advertising industry's PAIR, for clean rooms.
 #![forbid(unsafe_code)]
 
 mod bch;
@@ -18,6 +20,7 @@ pub mod okvs;
 pub mod oprf;
 #[cfg(test)]
 mod pace;
+pub mod pair;
 pub mod paxos;
 mod room;
 pub mod sorted;
@@ -27,4 +30,4 @@ mod work;
 
 pub use error::{Error, Result};
 pub use limits::{Bounds, Limits};
-pub use vole_psi::{circuit, payload};
+pub use vole_psi::{circuit, link, payload};

@@ -6,6 +6,7 @@
 
 use crate::paxos::{self, Learns, Options};
 use crate::vole_psi::circuit::{self, Column, Of, Reveal};
+use crate::vole_psi::link;
 use crate::vole_psi::payload::{self, Bounds, Duplicates, Side, Table};
 use crate::{matching, sorted, vole_psi, work};
 use tacit_crypto::{Block, Prg};
@@ -175,6 +176,23 @@ fn an_exchange_of_columns_shows_nothing_but_how_many() {
     };
     let commons: [Vec<u64>; 3] = [(0..5).collect(), (15..20).collect(), (0..20).step_by(4).collect()];
     alike("exchange", commons.iter().map(|c| view(&sets(20, 30, c), side, side)), 5);
+}
+
+/// Identifiers, of which nobody knows which are common.
+#[test]
+fn links_show_nothing_of_what_is_common() {
+    for (own, other) in [(40, 60), (60, 40), (1, 1)] {
+        for security in [Security::Malicious, Security::SemiHonest] {
+            let side = |channel: &mut Channel, prg: &mut Prg, set: &Set| {
+                with(Learns::Both, security, |options| {
+                    link::run(channel, prg, set, options, &mut |_, _, _, _| ()).unwrap();
+                })
+            };
+            let commons: Vec<_> =
+                commons(own, other).into_iter().filter(|c| c.iter().all(|e| *e < own)).collect();
+            alike("link", commons.iter().map(|c| view(&sets(own, other, c), side, side)), 4);
+        }
+    }
 }
 
 /// Numbers over all common keys, between peers that keep to the protocol and between others: nobody's pace

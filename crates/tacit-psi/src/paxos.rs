@@ -52,7 +52,7 @@
 //! The store is smaller than the paper's above 4,096 elements (see [`okvs::paxos`](crate::okvs::paxos)); tags
 //! are sorted, where the paper permutes them; the proofs are new.
 
-use crate::matching::{self, Found, Matching, Sorted};
+use crate::matching::{self, Found, Matching, Pair, Sorted};
 use crate::okvs::paxos::{Decoder, Shape};
 use crate::room::reserve;
 use crate::{Error, Result, bch, work};
@@ -88,6 +88,32 @@ pub enum Learns {
 }
 
 impl Learns {
+    /// All, as a user may name them.
+    pub const ALL: [Learns; 3] = [Learns::Me, Learns::Peer, Learns::Both];
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Learns::Me => "me",
+            Learns::Peer => "peer",
+            Learns::Both => "both",
+        }
+    }
+
+    /// The same, as the peer says it.
+    pub const fn converse(self) -> Self {
+        match self {
+            Learns::Me => Learns::Peer,
+            Learns::Peer => Learns::Me,
+            Learns::Both => Learns::Both,
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|learns| learns.name() == name)
+    }
+
     /// Whether this side is the protocol's receiver, by the announcements (mine, theirs).
     pub(crate) fn receives(self, party: Party, [mine, theirs]: &[&Hello; 2]) -> bool {
         match self {
@@ -306,6 +332,7 @@ pub fn run<E: AsRef<[u8]>>(
 }
 
 /// What each party announces, in every protocol of this crate.
+#[derive(Clone)]
 pub(crate) struct Hello {
     pub bytes: [u8; Hello::LEN],
     pub elements: u64,
@@ -751,17 +778,17 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         if !ascend {
             return Err(Error::Cheated { protocol: NAME, what: "the tags do not ascend" });
         }
-        let found = matching.finish();
+        let found = matching.finish()?;
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)
     }
 }
 
 /// Sends the position and the proof of each tag found; `proofs` are by element.
-pub(crate) fn send_proofs(channel: &mut Channel, found: &[(u32, u32)], proofs: &[Proof]) -> Result<()> {
+pub(crate) fn send_proofs(channel: &mut Channel, found: &[Pair], proofs: &[Proof]) -> Result<()> {
     channel.send_u64(found.len() as u64)?;
     work::done(work::Kind::Proved, found.len());
-    for &(position, element) in found {
+    for &[position, element] in found {
         channel.send(&position.to_le_bytes())?;
         channel.send(&proofs[element as usize])?;
     }

@@ -244,7 +244,7 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
                 let mut proofs: Vec<(u32, Proof)> = found
                     .pairs()
                     .iter()
-                    .map(|(position, element)| (*position, tags.proofs[*element as usize]))
+                    .map(|[position, element]| (*position, tags.proofs[*element as usize]))
                     .collect();
                 let mut count = proofs.len() as u64;
                 tamper(&mut count, &mut proofs);

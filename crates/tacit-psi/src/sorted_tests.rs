@@ -84,10 +84,14 @@ fn the_circuit_is_a_join_at_all_sizes() {
             for (kind, owner) in [(Kind::Count, 0), (Kind::Sum, 0), (Kind::Mean, 1)] {
                 let layout = layout(kind, owner, sizes, 0);
                 let (counts, first, second) = join(&layout, &sides);
-                assert_eq!(clear(layout, &sides), Some((true, first, second)), "{layout:?} {common}");
                 let exactly = Layout { limits: counts.into(), ..layout };
-                assert_eq!(clear(exactly, &sides), Some((true, first, second)), "{exactly:?}");
-                for least in [counts + 1, u64::MAX] {
+                assert_eq!(clear(exactly, &sides), Some((true, first, second)), "{exactly:?} {common}");
+                // Of large ones numbers are tried where the limit just holds and where it just does not.
+                let at_all_limits = kind == Kind::Count || sizes[0] + sizes[1] <= 18;
+                if at_all_limits {
+                    assert_eq!(clear(layout, &sides), Some((true, first, second)), "{layout:?} {common}");
+                }
+                for least in [counts + 1, u64::MAX].into_iter().take(1 + usize::from(at_all_limits)) {
                     let more = Layout { limits: least.into(), ..layout };
                     assert_eq!(clear(more, &sides), Some((false, 0, 0)), "{more:?}");
                 }

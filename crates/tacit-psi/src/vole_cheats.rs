@@ -87,7 +87,7 @@ fn cheating_receiver(
 
 /// A store that holds as many of the digests, first ones first, as elimination over GF(2^128) can make it,
 /// and which those are. Values are compared in `bits` bits alone: H into a smaller field.
-fn overfull(shape: clustered::Shape, keys: &[Block], values: &[Block]) -> Vec<Block> {
+pub(super) fn overfull(shape: clustered::Shape, keys: &[Block], values: &[Block]) -> Vec<Block> {
     let slots = shape.slots();
     let coefficients: Vec<Vec<Block>> = (0..slots)
         .map(|slot| {
@@ -313,7 +313,7 @@ fn a_sender_that_saw_the_salt_cannot_choose_h() {
         max_peer_elements: 1 << 20,
         base: &*base,
     };
-    for domain in [Purpose::rows(Learns::Me, 0).domain, payload::DOMAIN, circuit::DOMAIN] {
+    for domain in [Purpose::rows(Learns::Me, 0).domain, payload::DOMAIN, circuit::DOMAIN, link::DOMAIN] {
         let purpose = Purpose { domain, ..Purpose::rows(Learns::Me, 0) };
         let hellos = [Hello::new(MAGIC, 20, &options), Hello::new(MAGIC, 20, &options)];
         let h_of = |commitment: u64| {
@@ -362,7 +362,7 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
                 let sums = party.receive().unwrap();
                 let (mut rest, tags) = party.tags(sums).unwrap();
                 let found = rest.compare(&tags).unwrap();
-                let proof = |(position, element): &(u32, u32)| (*position, tags.proofs[*element as usize]);
+                let proof = |[position, element]: &[u32; 2]| (*position, tags.proofs[*element as usize]);
                 let mut proofs: Vec<(u32, Proof)> = found.pairs().iter().map(proof).collect();
                 let mut count = proofs.len() as u64;
                 tamper(&mut count, &mut proofs);
@@ -409,4 +409,110 @@ fn a_receiver_cannot_make_the_sender_accept_a_false_match() {
         proofs.truncate(5);
     });
     assert_eq!(withheld.unwrap().matches.unwrap().len(), 5);
+}
+
+/// A message bit by bit; nothing where the bitmap has too many ones or too few, or none ends the last prefix.
+fn read_slowly(format: Format, bitmap: &[u8], rests: &[u8]) -> Option<Vec<u128>> {
+    let bits: Vec<bool> = (0..format.bitmap_bits()).map(|at| bitmap[at / 8] >> (at % 8) & 1 == 1).collect();
+    if bits.iter().filter(|bit| **bit).count() != format.count || bits[bits.len() - 1] {
+        return None;
+    }
+    let (mut prefix, mut tags) = (0u128, Vec::new());
+    for bit in bits {
+        match bit {
+            false => prefix += 1,
+            true => {
+                let mut rest = [0; 16];
+                rest[..format.rest].copy_from_slice(&rests[tags.len() * format.rest..][..format.rest]);
+                let first = prefix.checked_shl(128 - format.prefix_bits).unwrap_or(0);
+                tags.push(first | u128::from_le_bytes(rest) << format.shift());
+            }
+        }
+    }
+    Some(tags)
+}
+
+/// Messages with a fault at the edges of pieces and of threads' parts, or with all tags in one prefix: a receiver on any
+/// number of threads refuses them, or finds what a slow reader and a search find.
+///
+/// proof: vole-psi 2.8
+#[test]
+fn faults_at_the_edges_of_parts_are_caught() {
+    let mut prg = Prg::from_seed(Block::new(4));
+    for (own, count) in [(1, 1), (40, 3), (9, 300), (5000, 8193), (3000, 65_537), (70_000, 131_073)] {
+        let parameters = Parameters::new(own, count, Security::Malicious).unwrap();
+        let format = parameters.format();
+        let mut draw = |count: usize| -> Vec<u128> {
+            let mut tags: Vec<u128> = (0..count).map(|_| prg.block().to_u128()).collect();
+            tags.sort_unstable();
+            tags
+        };
+        let mine = draw(own);
+        let mut sent: Vec<u128> = mine.iter().copied().step_by(2).take(count / 2).collect();
+        sent.extend(draw(count - sent.len()));
+        sent.sort_unstable();
+        let blocks: Vec<Block> = sent.iter().map(|tag| Block::new(*tag)).collect();
+        let mut rests = vec![0; count * format.rest];
+        format.rests(&blocks, &mut rests);
+        let bitmap = format.bitmap(&blocks).as_bytes().to_vec();
+        let mut messages = vec![(bitmap.clone(), rests.clone())];
+        for at in [1, count / 5, count / 2, 4096, 8192, 26_215, 65_535, 65_536, 65_537, count - 1] {
+            if (1..count).contains(&at) {
+                let (here, before) = (at * format.rest, (at - 1) * format.rest);
+                let mut repeated = sent.clone();
+                repeated[at] = repeated[at - 1];
+                let repeated: Vec<Block> = repeated.into_iter().map(Block::new).collect();
+                let mut swapped = rests.clone();
+                swapped[before..here + format.rest].rotate_left(format.rest);
+                let mut twice = rests.clone();
+                format.rests(&repeated, &mut twice);
+                messages.push((bitmap.clone(), swapped));
+                messages.push((format.bitmap(&repeated).as_bytes().to_vec(), twice));
+            }
+        }
+        // All tags in the first prefix, or in the last, and one bit too far.
+        for first in [0, format.bitmap_bits() - 1 - count, format.bitmap_bits() - count] {
+            let mut bits = tacit_crypto::BitVec::zeros(format.bitmap_bits());
+            (first..first + count).for_each(|at| bits.set(at, true));
+            messages.push((bits.as_bytes().to_vec(), rests.clone()));
+        }
+        messages.extend([0, 0xff].map(|byte| (vec![byte; bitmap.len()], rests.clone())));
+        let mut tags = Tags {
+            tags: Buffer::zeros(own),
+            elements: tacit_crypto::Indices::zeros(own),
+            proofs: Zeroizing::default(),
+        };
+        for (at, tag) in mine.iter().enumerate() {
+            (tags.tags[at], tags.elements[at]) = (Block::new(*tag), (own - 1 - at) as u32);
+        }
+        for (number, (bitmap, rests)) in messages.iter().enumerate() {
+            let read = read_slowly(format, bitmap, rests).filter(|tags| tags.is_sorted_by(|a, b| a < b));
+            let expected = read.map(|read| -> Vec<[u32; 2]> {
+                let element = |tag| Some((own - 1 - mine.binary_search(tag).ok()?) as u32);
+                (0..).zip(&read).filter_map(|(place, tag)| Some([place, element(tag)?])).collect()
+            });
+            for threads in [1, 2, 5] {
+                let (found, ()) = memory::run(
+                    |channel| {
+                        workers::limited(threads, || {
+                            Finish { channel, parameters, progress: &mut |_, _, _| () }.compare(&tags)
+                        })
+                    },
+                    |channel| {
+                        // Who finds a fault early leaves.
+                        let _ = channel
+                            .send(bitmap)
+                            .and_then(|()| channel.send(rests))
+                            .and_then(|()| channel.flush());
+                    },
+                );
+                assert!(expected.is_some() || is_cheating(&found), "{own} of {count}: message {number}");
+                assert_eq!(
+                    found.ok().map(|found| found.pairs().to_vec()),
+                    expected,
+                    "{own} of {count}: message {number}"
+                );
+            }
+        }
+    }
 }

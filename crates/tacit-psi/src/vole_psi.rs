@@ -66,26 +66,29 @@ pub mod fuzzing;
 mod hashing;
 mod kept;
 mod layout;
+pub mod link;
 pub mod payload;
 mod runs;
 mod sealing;
+mod tag_hash;
 mod tags;
 
-use crate::matching::{self, Found, Matching};
+use crate::matching::{self, Found, Matching, Pair};
 use crate::okvs::Store;
-use crate::okvs::clustered::{Bin, Binned, Shape};
+use crate::okvs::clustered::{Binned, Shape};
 use crate::paxos::{self, Hello, Proof};
 pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
 use crate::{Error, Result, work};
 use hashing::ElementHash;
 use runs::{Filling, Last, Masking, Summing, Whole};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
-use tacit_crypto::{Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript, workers};
+use tacit_crypto::{Block, Buffer, Prg, RHO, gf128, transcript::Transcript, workers};
 use tacit_net::{Channel, Party};
 use tacit_ot::vole::gf128::{self as gf128_vole, run_size};
 use tacit_ot::vole::{Gf128Receiver, Gf128Sender};
 use tacit_ot::{Security, VoleReceiver, VoleSender};
-use tags::{Counts, Format, Tags};
+use tag_hash::TagHash;
+use tags::{Format, Tags};
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
@@ -97,12 +100,14 @@ const MAGIC: [u8; 16] = *b"tacit-psi vole-7";
 const STEP: usize = 1024;
 /// Slots received at a time.
 const CHUNK: usize = 4096;
+/// Slots that are worth a thread, to be multiplied.
+const MULTIPLIED_EACH: usize = 1 << 14;
+/// Tags written or read at a time.
+const TAGS_AT_ONCE: usize = 64 * STEP;
 /// Bytes of an element that the vectorised hash takes.
 const SHORT: usize = 64;
 /// Bytes at work for each key of a bin that is solved.
 const SOLVING: usize = 64;
-/// Bytes of Ho's input: H's key and the store's sum.
-const TAG_INPUT: usize = 32;
 
 /// The most elements of a receiver whose store has one slot an element.
 pub const SMALL_SET: u64 = 1 << 10;
@@ -190,22 +195,40 @@ impl Parameters {
     /// anyway; payload counts as where both learn: `docs/notes/psi.md` has the table of buffers.
     pub fn memory(&self, learns: Learns) -> [u64; 2] {
         let proof = if learns == Learns::Both { size_of::<Proof>() } else { 0 };
+        let block = size_of::<Block>();
+        let [blocks, pairs, indices] = [block, size_of::<Pair>(), size_of::<u32>()]
+            .map(|each| move |of: usize| Buffer::bytes(of.div_ceil(block / each)));
+        [[self.receiver, self.sender], [self.sender, self.receiver]].map(|[count, other]| {
+            let summing = self.summing_memory(count);
+            // Tags, and the same sorted with their elements.
+            let room = self.shape.bins() * self.shape.room(count);
+            let sorting = indices(room) + blocks(room) + blocks(count) + indices(count);
+            // Of the peer's tags those that are held, and a place for what is found at each of them: nothing of it a
+            // sender, which sends what is as large.
+            let is_held = other / matching::HELD_FOR_EACH <= count;
+            let [held, places] = if is_held { [blocks(other), other] } else { [0, other.min(count)] };
+            let comparing = blocks(count) + indices(count) + held + pairs(places + 2);
+            // What is no buffer: a bitmap twice, some tags that came and are read, marks, and the list of matches.
+            let read = self.tag_bytes() + if is_held { 0 } else { block };
+            let vectors =
+                2 * other.div_ceil(4) + TAGS_AT_ONCE.min(other) * read + (1 + size_of::<u32>()) * count;
+            // Beside it are buffers of before that wait, up to what all took then.
+            let after = |buffers: usize| summing.max(sorting).min(buffers + Buffer::WAITING).max(buffers);
+            let proofs = proof * count;
+            summing.max(after(sorting) + proofs).max(after(comparing) + proofs + vectors) as u64
+        })
+    }
+
+    /// The same of a party with `count` elements until all slots have passed.
+    fn summing_memory(&self, count: usize) -> usize {
         let (block, slots) = (size_of::<Block>(), self.shape.slots());
-        let run = gf128_vole::memory(slots) + 2 * run_size(slots) * block;
+        let room = self.shape.bins() * self.shape.room(count);
+        let digests = Buffer::bytes(room.div_ceil(block / size_of::<u32>())) + 2 * Buffer::bytes(room);
+        let run = gf128_vole::memory(slots) + 2 * Buffer::bytes(run_size(slots));
         // Each thread solves a bin of its own; one more is on its way.
         let at_work = workers::count().min(self.shape.bins());
         let bin = self.shape.bin_slots() * block;
-        let bins = bin + at_work * (bin + SOLVING * self.shape.room(self.receiver));
-        [[self.receiver, self.sender], [self.sender, self.receiver]].map(|[count, other]| {
-            let room = self.shape.bins() * self.shape.room(count);
-            let summing = 2 * block * room + run + bins;
-            // Tags, the same sorted with their elements, and what is found among them.
-            let sorting = block * room + (block + proof + 3 * size_of::<u32>()) * count;
-            // Both sides' tags, what is found among them, and the marks; nothing of this a sender.
-            let held = block * if other / matching::HELD_FOR_EACH <= count { other } else { 0 };
-            let comparing = (block + proof + 4 * size_of::<u32>() + 1) * count + held;
-            (size_of::<u32>() * room + summing.max(sorting)).max(comparing) as u64
-        })
+        digests + run + bin + at_work * (bin + SOLVING * self.shape.room(self.receiver))
     }
 
     /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most
@@ -459,8 +482,8 @@ impl Seeds {
         })
     }
 
-    /// Step 3, after the store's last slot: both coins, and Ho's key from them.
-    fn exchange_coins(self, channel: &mut Channel, prg: &mut Prg) -> Result<TagHash> {
+    /// Step 3, after the store's last slot: both coins, and with them the transcript that Ho's key follows from.
+    fn exchange_coins(self, channel: &mut Channel, prg: &mut Prg) -> Result<Transcript> {
         let Seeds { mut transcript, context, coin, .. } = self;
         // proof: vole-psi 2.5, 2.6
         let (mut receivers, mut senders) = ([0; 32], [0; 32]);
@@ -489,9 +512,7 @@ impl Seeds {
         }
         transcript.append("receiver's coin", &receivers);
         transcript.append("sender's coin", &senders);
-        let mut key = Zeroizing::new([0; 32]);
-        transcript.challenge_bytes("Ho", &mut key[..]);
-        Ok(TagHash(key))
+        Ok(transcript)
     }
 
     /// H of all elements: what stands for them in the store, and its values, bin by bin of the store.
@@ -557,50 +578,6 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
         Block::from_bytes(half)
     };
     (half(0), half(16))
-}
-
-/// Ho, which gives a tag and a proof.
-struct TagHash(Zeroizing<[u8; 32]>);
-
-impl TagHash {
-    /// Puts the tags of the elements of some bins in the place of their keys, their last `shift` bits zero, and the
-    /// second halves of Ho, if they are kept, in the place of their sums. Returns how the tags of these bins begin,
-    /// where all bins have `count` of them.
-    fn tag(&self, bins: &mut [Bin<'_>], count: usize, shift: u32, keeps_second: bool) -> Counts {
-        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
-        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
-        let mut counts = Counts::new(count);
-        for (keys, sums, _) in bins {
-            for (keys, sums) in keys.chunks_mut(STEP).zip(sums.chunks_mut(STEP)) {
-                let hashes = self.outputs([keys, sums], &mut messages, &mut hashes);
-                for ((tag, sum), hash) in keys.iter_mut().zip(sums).zip(hashes) {
-                    let (first, second) = halves(hash);
-                    *tag = Block::new(first.to_u128() >> shift << shift);
-                    counts.add(*tag);
-                    if keeps_second {
-                        *sum = second;
-                    }
-                }
-            }
-        }
-        counts
-    }
-
-    /// Ho of a few elements, at most [`STEP`], from H's keys and the store's sums.
-    fn outputs<'h>(
-        &self,
-        [keys, sums]: [&[Block]; 2],
-        messages: &mut [[u8; SHORT]],
-        hashes: &'h mut [[u8; 32]],
-    ) -> &'h [[u8; 32]] {
-        let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
-        for ((message, key), sum) in messages.iter_mut().zip(keys).zip(sums) {
-            message[..16].copy_from_slice(&key.to_bytes());
-            message[16..TAG_INPUT].copy_from_slice(&sum.to_bytes());
-        }
-        hash::blake3_keyed(&self.0, TAG_INPUT, messages, hashes);
-        hashes
-    }
 }
 
 /// One party after the announcements.
@@ -749,8 +726,9 @@ impl<'r, 'a, E: AsRef<[u8]> + Sync> Run<'r, 'a, E> {
     fn fetch(&mut self, vole: Gf128Sender, take: &mut dyn FnMut(&[Block])) -> Result<()> {
         let slots = self.parameters.shape.slots();
         let (size, delta) = (run_size(slots), vole.delta());
-        let mut masked = vec![Block::ZERO; CHUNK.min(size)];
-        let mut k = Buffer::zeros(size);
+        // With many threads a run at once, so that each has enough to do.
+        let at_once = if workers::count() > 1 { size } else { CHUNK.min(size) };
+        let [mut masked, mut k] = [Buffer::zeros(at_once), Buffer::zeros(size)];
         let mut vole = Some(vole);
         for start in (0..slots).step_by(size) {
             let k = &mut k[..size.min(slots - start)];
@@ -762,17 +740,14 @@ impl<'r, 'a, E: AsRef<[u8]> + Sync> Run<'r, 'a, E> {
                 // Its memory is wiped while the peer is at work.
                 vole = None;
             }
-            for part in k.chunks_mut(CHUNK) {
+            for part in k.chunks_mut(at_once) {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
-                gf128::multiply_add(part, masked, delta);
-                if workers::count() == 1 {
-                    take(part);
-                }
-            }
-            if workers::count() > 1 {
-                // Many bins at once, one after the other for each thread.
-                take(k);
+                let share = workers::share(part.len(), MULTIPLIED_EACH);
+                workers::each(part.chunks_mut(share).zip(masked.chunks(share)), |(part, masked)| {
+                    gf128::multiply_add(part, masked, delta);
+                });
+                take(part);
             }
             (self.progress)(Phase::Transfer, done as u64, slots as u64);
         }
@@ -781,7 +756,7 @@ impl<'r, 'a, E: AsRef<[u8]> + Sync> Run<'r, 'a, E> {
 
     /// The tags of all elements from their sums; and what is left of the run.
     fn tags(self, sums: Summing) -> Result<(Finish<'r, 'a>, Tags)> {
-        let hash = self.seeds.exchange_coins(self.channel, self.prg)?;
+        let hash = TagHash::of(&self.seeds.exchange_coins(self.channel, self.prg)?);
         let mut digests = sums.finish();
         let (parameters, progress) = (self.parameters, self.progress);
         let count = self.elements.len();
@@ -820,18 +795,19 @@ impl Finish<'_, '_> {
     fn send_tags(&mut self, tags: &Tags) -> Result<()> {
         // proof: vole-psi 2.7, 3.4
         // Two elements with one tag: their digests are equal, so the elements are.
-        if tags.tags.windows(2).any(|pair| pair[0] == pair[1]) {
+        if tags::has_twins(&tags.tags) {
             return Err(Error::DuplicateElement);
         }
         let format = self.parameters.format();
         self.channel.send(format.bitmap(&tags.tags).as_bytes())?;
         let count = tags.tags.len();
-        let mut message = vec![0; format.room(STEP)];
-        for (step, tags) in tags.tags.chunks(STEP).enumerate() {
-            format.rests(tags, &mut message);
-            self.channel.send(&message[..tags.len() * format.rest])?;
-            if step.is_multiple_of(64) {
-                (self.progress)(Phase::Compare, (step * STEP) as u64, count as u64);
+        let mut message = vec![0; TAGS_AT_ONCE.min(count) * format.rest];
+        for (start, tags) in (0..).step_by(TAGS_AT_ONCE).zip(tags.tags.chunks(TAGS_AT_ONCE)) {
+            let message = &mut message[..tags.len() * format.rest];
+            format.rests(tags, message);
+            (self.progress)(Phase::Compare, start, count as u64);
+            for part in message.chunks(STEP * format.rest) {
+                self.channel.send(part)?;
             }
         }
         self.channel.flush()?;
@@ -849,24 +825,28 @@ impl Finish<'_, '_> {
             return cheated("the prefixes are not those of as many tags");
         };
         drop(bitmap);
-        let mut message = vec![0; format.room(STEP)];
-        let mut theirs = [0; STEP];
+        let mut message = vec![0; format.room(TAGS_AT_ONCE.min(count))];
+        let mut looked_up = Vec::new();
         let mut matching = Matching::new(mine, count)?;
         let mut ascend = true;
-        for start in (0..count).step_by(STEP) {
-            let theirs = &mut theirs[..STEP.min(count - start)];
-            self.channel.recv(&mut message[..theirs.len() * format.rest])?;
-            ascend &= reader.read(&message, theirs);
-            matching.take(theirs);
-            if start.is_multiple_of(64 * STEP) {
-                (self.progress)(Phase::Compare, start as u64, count as u64);
+        for start in (0..count).step_by(TAGS_AT_ONCE) {
+            let tags = TAGS_AT_ONCE.min(count - start);
+            self.channel.recv(&mut message[..tags * format.rest])?;
+            if let Some(theirs) = matching.place(tags) {
+                ascend &= reader.read(&message, theirs);
+                matching.take_written(tags);
+            } else {
+                looked_up.resize(tags, 0);
+                ascend &= reader.read(&message, &mut looked_up);
+                matching.take(&looked_up);
             }
+            (self.progress)(Phase::Compare, start as u64, count as u64);
         }
         // proof: vole-psi 2.8
         if !ascend {
             return cheated("the tags do not ascend");
         }
-        let found = matching.finish();
+        let found = matching.finish()?;
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)
     }

@@ -5,7 +5,7 @@ use crate::reveal::Behind;
 use crate::{fault, peer::Peer, reveal};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyTable;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 use tacit::crypto::text::counted;
 use tacit::job::Ran;
 use tacit::job::psi::{
-    Bounds, Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
+    Duplicates, Gained, Job, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY, owner,
 };
-use tacit_data::columnar::Texts;
+use tacit_data::columnar::{Texts, elements_of_rows};
 use tacit_data::csv::{Delimiter, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
 use tacit_data::keys::{KeyType, Reason, Tally};
-use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
+use tacit_data::records::{KeyHasher, KeySet, KeySpec, Listing, MAX_IDENTIFIERS, Normalisation};
 use tacit_data::table::Source;
 
 /// A table, and the keys of its rows.
 #[pyclass(frozen)]
 pub struct Keys {
-    schema: SchemaRef,
-    batches: Vec<RecordBatch>,
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Vec<RecordBatch>,
     pub(crate) spec: KeySpec,
     pub(crate) set: Arc<KeySet>,
     /// Of what was read, if a record is to commit to it.
@@ -48,15 +48,17 @@ pub struct Rows {
 
 #[pymethods]
 impl Keys {
-    /// The keys of a table in the columns `on`, of these types; of text unless said.
+    /// The keys of a table in the columns `on`, of these types; of text unless said. Where `further` has places in `on`,
+    /// another identifier begins at each.
     #[new]
-    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true, nulls=Vec::new(), digest=None,
+    #[pyo3(signature = (table, on, *, types=None, further=Vec::new(), nfc=true, trim=true, case_fold=true, nulls=Vec::new(), digest=None,
         decimal_comma=false))]
     fn new(
         py: Python<'_>,
         table: PyTable,
         on: Vec<String>,
         types: Option<Vec<String>>,
+        further: Vec<usize>,
         nfc: bool,
         trim: bool,
         case_fold: bool,
@@ -78,9 +80,14 @@ impl Keys {
         }
         let normalisation = Normalisation { nfc, trim, case_fold };
         let named = spec(on.clone(), types, normalisation).map_err(|what| fault::usage(py, what))?;
-        let spec = KeySpec { nulls, ..named };
+        if further.len() >= MAX_IDENTIFIERS {
+            let what = format!("or_keys: a row has at most {MAX_IDENTIFIERS} identifiers; give fewer");
+            return Err(fault::usage(py, what));
+        }
+        let spec = KeySpec { nulls, further, ..named };
         let set = py.detach(|| {
-            let (mut set, mut hasher) = (KeySet::new(), KeyHasher::of(&spec));
+            let (mut set, mut hasher) = (KeySet::listed(Listing::of(&spec)), KeyHasher::of(&spec));
+            let mut before = 0;
             for batch in &batches {
                 let columns: Vec<Texts> = on
                     .iter()
@@ -90,10 +97,10 @@ impl Keys {
                         texts(name, batch.column(place), schema.field(place), key_type)
                     })
                     .collect::<Result<_, _>>()?;
-                for row in 0..batch.num_rows() {
-                    let element = hasher.hash(columns.iter().map(|column| column.get(row)));
-                    set.push(element).map_err(|error| error.to_string())?;
-                }
+                let rows = batch.num_rows();
+                let elements = elements_of_rows(&spec, &mut hasher, &columns, rows, before);
+                set.push_all(&elements).map_err(|error| error.to_string())?;
+                before += rows as u64;
             }
             Ok::<_, String>((set, hasher.take_tally()))
         });
@@ -123,6 +130,19 @@ impl Keys {
     #[getter]
     fn duplicates(&self) -> u64 {
         self.set.duplicate_rows()
+    }
+
+    /// Whether a row may have several variants, each of which counts as a key.
+    #[getter]
+    fn has_variants(&self) -> bool {
+        self.spec.has_variants()
+    }
+
+    /// What the table has of each identifier: its name, rows that have it, and its distinct values.
+    #[getter]
+    fn identifiers(&self) -> Vec<(String, u64, u64)> {
+        let each = self.spec.identifier_names().into_iter().zip(self.set.counts());
+        each.map(|(name, of)| (name, of.rows, of.distinct)).collect()
     }
 
     /// Why rows have no key: column, type, reason in words, and rows.
@@ -171,7 +191,7 @@ impl Keys {
         py: Python<'py>,
         job: &Job,
         ran: &Ran<Revealed>,
-        (rest, all_rows): (bool, bool),
+        (rest, all_rows, matched_by): (bool, bool, Option<&str>),
     ) -> PyResult<Bound<'py, PyDict>> {
         let outcome = ran.result.outcome(job.learns);
         let dict = fault::passed(py, &ran.stats, Some(ran.wall.as_secs_f64()))?;
@@ -183,11 +203,23 @@ impl Keys {
         reveal::put_number(py, &ran.result, &dict)?;
         if let Some(matches) = &outcome.matches {
             dict.set_item("matches", matches.len())?;
+            let matched = py.detach(|| self.set.matched(matches));
+            dict.set_item("matching_rows", matched.iter().map(|of| of.rows).sum::<u64>())?;
+            let matched: Vec<(u64, u64)> = matched.iter().map(|of| (of.distinct, of.rows)).collect();
+            dict.set_item("identifiers", matched)?;
+            let by = matched_by.map(|column| (column, self.spec.identifier_names()));
             let behind = match (&ran.result, &job.reveal) {
                 (Revealed::Payload(Gained { received: Some(received), .. }), Reveal::Payload(asked)) => {
                     Some(Behind::of(&self.set, asked, &received.matches))
                 }
                 _ => None,
+            };
+            let behind = match (behind, &by) {
+                (Some(behind), _) => Some(Behind { by: by.clone(), ..behind }),
+                (None, Some(_)) => {
+                    Some(Behind { is_left: false, by: by.clone(), ..Behind::marks(&self.set, matches) })
+                }
+                (None, None) => None,
             };
             let rows = py.detach(|| match &behind {
                 Some(behind) => self.joined(behind),
@@ -206,6 +238,21 @@ impl Keys {
             }
         }
         Ok(dict)
+    }
+
+    /// Refuses a column that the table has already, as the one that says by which identifier a row matches.
+    pub(crate) fn check_matched_by(&self, py: Python<'_>, column: Option<&str>) -> PyResult<()> {
+        let what = match column {
+            None => return Ok(()),
+            Some(_) if !self.spec.has_several() => {
+                "matched_by: goes with or_keys, more identifiers than one".to_owned()
+            }
+            Some(name) if self.schema.index_of(name).is_ok() => {
+                format!("matched_by: the table has a column {name} already; choose another name")
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(fault::usage(py, what))
     }
 
     /// Rows of ours with what comes behind them.
@@ -227,7 +274,7 @@ impl Keys {
         let mut batches = Vec::new();
         for batch in &self.batches {
             let rows = batch.num_rows() as u64;
-            let wanted = |row| self.set.element_of(row).is_some_and(|at| hit[at]) == matching;
+            let wanted = |row| self.set.first_of(row, |at| hit[at]).is_some() == matching;
             let mask: BooleanArray = (first..first + rows).map(|row| Some(wanted(row))).collect();
             first += rows;
             let kept = arrow_select::filter::filter_record_batch(batch, &mask).map_err(|e| e.to_string())?;
@@ -236,6 +283,29 @@ impl Keys {
             }
         }
         Ok(Rows { schema: self.schema.clone(), batches, digest: None })
+    }
+}
+
+impl Rows {
+    /// All rows of a table behind a column of this name, which has the text that `cell` gives of each row's number.
+    pub(crate) fn ahead(
+        keys: &Keys,
+        name: &str,
+        mut cell: impl FnMut(u64) -> String,
+    ) -> Result<Self, String> {
+        let first = Arc::new(Field::new(name, DataType::LargeUtf8, true));
+        let fields: Vec<_> = std::iter::once(first).chain(keys.schema.fields().iter().cloned()).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, keys.schema.metadata().clone()));
+        let mut row = 0;
+        let mut extended = |batch: &RecordBatch| {
+            let rows = row..row + batch.num_rows() as u64;
+            row = rows.end;
+            let texts = Arc::new(LargeStringArray::from_iter_values(rows.map(&mut cell))) as ArrayRef;
+            let columns = std::iter::once(texts).chain(batch.columns().iter().cloned()).collect();
+            RecordBatch::try_new(schema.clone(), columns).map_err(|error| error.to_string())
+        };
+        let batches = keys.batches.iter().map(&mut extended).collect::<Result<_, _>>()?;
+        Ok(Rows { schema, batches, digest: None })
     }
 }
 
@@ -399,7 +469,7 @@ fn answer_digest(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<[u8; 32]
 #[pyfunction]
 #[pyo3(signature = (peer, keys, *, result="me", reveal="rows", give=Vec::new(), duplicates="refuse", min_matches=0,
     bounds=None, result_to_owner=false, protocol="auto", max_peer_keys=None, max_cell=None, allow_line_ends=false,
-    rest=false, all_rows=false, progress=None))]
+    rest=false, all_rows=false, matched_by=None, progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub(crate) fn intersect<'py>(
     py: Python<'py>,
@@ -410,7 +480,7 @@ pub(crate) fn intersect<'py>(
     give: Vec<String>,
     duplicates: &str,
     min_matches: u64,
-    bounds: Option<(i64, i64)>,
+    bounds: Option<String>,
     result_to_owner: bool,
     protocol: &str,
     max_peer_keys: Option<u64>,
@@ -418,22 +488,18 @@ pub(crate) fn intersect<'py>(
     allow_line_ends: bool,
     rest: bool,
     all_rows: bool,
+    matched_by: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let learns = match result {
-        "me" => Learns::Me,
-        "peer" => Learns::Peer,
-        "both" => Learns::Both,
-        _ => return Err(fault::usage(py, "result is \"me\", \"peer\" or \"both\"")),
-    };
+    let learns = crate::peer::learns(py, result)?;
     let protocols = [Protocol::Auto, Protocol::Paxos, Protocol::Vole];
     let Some(protocol) = protocols.into_iter().find(|one| one.name() == protocol) else {
         let names = protocols.map(Protocol::name).join(", ");
         return Err(fault::usage(py, format!("protocol is one of {names}")));
     };
     let (kind, duplicates) = reveal::kinds(py, reveal, duplicates)?;
-    let bounds = bounds.map(|(least, most)| Bounds::new(least, most)).transpose();
-    let bounds = bounds.map_err(|_| fault::usage(py, "bounds are (least, most), the lower one first"))?;
+    let bounds = bounds.map(|text| owner::bounds(&text, kind.form())).transpose();
+    let bounds = bounds.map_err(|what| fault::usage(py, format!("bounds: {what}")))?;
     let job = Job {
         protocol,
         key: Some(keys.spec.clone()),
@@ -448,11 +514,12 @@ pub(crate) fn intersect<'py>(
         ..Job::new(learns, peer.security)
     };
     job.check().map_err(|error| fault::raise(py, &error))?;
+    keys.check_matched_by(py, matched_by.as_deref())?;
     let given = keys.given(py, &job, duplicates)?;
     let (ours, set) = (job.clone(), keys.set.clone());
     let ran = peer.run(py, progress, move |session, desk| {
         let most = ours.most_peer_keys.unwrap_or(MAX_ELEMENTS as u64);
         session.run_psi_with(&ours, set.elements(), given.borrowed(), most, desk)
     })?;
-    keys.gained(py, &job, &ran, (rest, all_rows))
+    keys.gained(py, &job, &ran, (rest, all_rows, matched_by.as_deref()))
 }

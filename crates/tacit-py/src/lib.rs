@@ -8,8 +8,10 @@ mod fault;
 mod function;
 mod intersect;
 mod key;
+mod link;
 mod nisc;
 mod peer;
+mod query;
 mod request;
 mod reveal;
 mod spark;
@@ -25,6 +27,7 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<intersect::Keys>()?;
     module.add_class::<intersect::Rows>()?;
     module.add_class::<request::Offered>()?;
+    module.add_class::<query::Question>()?;
     module.add_class::<spark::Key>()?;
     module.add_class::<spark::Plan>()?;
     module.add_class::<function::Circuit>()?;
@@ -33,6 +36,8 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(peer::keygen, module)?)?;
     module.add_function(wrap_pyfunction!(peer::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(intersect::intersect, module)?)?;
+    module.add_function(wrap_pyfunction!(link::link, module)?)?;
+    module.add_function(wrap_pyfunction!(query::query, module)?)?;
     module.add_function(wrap_pyfunction!(request::ask, module)?)?;
     module.add_function(wrap_pyfunction!(request::keep, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;

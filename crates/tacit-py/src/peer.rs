@@ -5,6 +5,7 @@ use crate::fault;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
+use tacit::job::psi::Learns;
 use tacit::{Security, Session};
 use tacit_net::{Cancel, Identity, Limits, LinkModel, Observer, PublicKey};
 
@@ -16,6 +17,8 @@ pub struct Peer {
     pub post_quantum: bool,
     /// Our private key file.
     pub identity: Option<PathBuf>,
+    /// Whether this side listens, where that is settled.
+    pub listens: Option<bool>,
 }
 
 #[pymethods]
@@ -39,6 +42,7 @@ impl Peer {
         link: Option<&str>,
         proxy: Option<&str>,
     ) -> PyResult<Self> {
+        let listens = via.is_none().then_some(listen.is_some());
         let session = match (listen, connect, via) {
             (Some(address), None, None) => Session::listen(address),
             (None, Some(address), None) => Session::connect(address),
@@ -91,7 +95,7 @@ impl Peer {
             }
         };
         let session = session.map_err(|error| fault::raise(py, &error))?;
-        Ok(Peer { session, security, post_quantum, identity })
+        Ok(Peer { session, security, post_quantum, identity, listens })
     }
 }
 
@@ -119,6 +123,11 @@ impl Peer {
         let (session, cancel) = self.session(&desk);
         crate::course::run(py, &listener, &desk, &cancel, move |desk| job(&session, desk))
     }
+}
+
+/// Who gets a result, as Python says it.
+pub(crate) fn learns(py: Python<'_>, result: &str) -> PyResult<Learns> {
+    Learns::named(result).ok_or_else(|| fault::usage(py, "result is \"me\", \"peer\" or \"both\""))
 }
 
 /// Makes a key pair; returns the paths of both files, and the fingerprint of the public key.

@@ -51,6 +51,12 @@ pub(crate) fn given(
         return Ok(Owned::None);
     }
     let column = table.number_column(&names[0]);
+    if reveal.column().is_some() && column.form != reveal.form() {
+        return Err(format!(
+            "give: the table has a column called {}, whose end would be read as a number of decimal places; rename it",
+            column.name
+        ));
+    }
     let names = &if reveal.column().is_some() { vec![column.name.clone()] } else { names.clone() };
     let amounts = |batch: &ArrayRef| match column.form {
         Form::Plain => whole(&column.name, batch),
@@ -64,7 +70,7 @@ pub(crate) fn given(
     let mut elements = |batch: &RecordBatch| {
         let first = row;
         row += batch.num_rows() as u64;
-        (first..row).map(|row| set.element_of(row)).collect::<Vec<_>>()
+        (first..row).map(|row| set.elements_of(row).flatten().collect()).collect::<Vec<Vec<usize>>>()
     };
     let keys = set.elements().len();
     match reveal {
@@ -77,8 +83,10 @@ pub(crate) fn given(
             for batch in batches {
                 let column = amounts(batch.column(places[0]))?;
                 let column = column.as_primitive::<Int64Type>();
-                for (at, element) in elements(batch).into_iter().enumerate() {
-                    let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
+                let found = elements(batch).into_iter().enumerate();
+                let each =
+                    found.flat_map(|(at, elements)| elements.into_iter().map(move |element| (at, element)));
+                for (at, element) in each.filter(|(at, _)| column.is_valid(*at)) {
                     if column.value(at) == statistic.absent() {
                         return Err(format!(
                             "column {}: has the number that means an empty cell; change it",
@@ -95,10 +103,11 @@ pub(crate) fn given(
             for batch in batches {
                 let column = amounts(batch.column(places[0]))?;
                 let column = column.as_primitive::<Int64Type>();
-                for (at, element) in elements(batch).into_iter().enumerate() {
-                    let Some(element) = element else { continue };
+                for (at, elements) in elements(batch).into_iter().enumerate() {
                     let number = column.is_valid(at).then(|| column.value(at));
-                    sums.add(element as u32, number).map_err(|e| e.to_string())?;
+                    for element in elements {
+                        sums.add(element as u32, number).map_err(|e| e.to_string())?;
+                    }
                 }
             }
             Ok(Owned::Column(sums))
@@ -112,7 +121,7 @@ fn shown(
     names: &[String],
     places: &[usize],
     batches: &[RecordBatch],
-    elements: &mut dyn FnMut(&RecordBatch) -> Vec<Option<usize>>,
+    elements: &mut dyn FnMut(&RecordBatch) -> Vec<Vec<usize>>,
 ) -> Result<Table, String> {
     let mut given = Table::new(names.iter().map(String::as_str)).map_err(|e| e.to_string())?;
     let nulls = job.key.as_ref().map_or(&[][..], |key| &key.nulls);
@@ -123,19 +132,23 @@ fn shown(
             .map(|(&place, name)| cast(name, batch.column(place), &DataType::LargeUtf8))
             .collect::<Result<_, _>>()?;
         let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
-        for (at, element) in elements(batch).into_iter().enumerate() {
-            let Some(element) = element else { continue };
+        for (at, elements) in elements(batch).into_iter().enumerate() {
+            if elements.is_empty() {
+                continue;
+            }
             for (name, column) in names.iter().zip(&columns) {
                 let unfit = column.is_valid(at).then(|| job.unfit(column.value(at))).flatten();
                 if let Some(what) = unfit {
                     return Err(format!("give: column {name}, row {} of its batch: {what}", at + 1));
                 }
             }
-            let cells = columns.iter().map(|column| {
-                let cell = column.is_valid(at).then(|| column.value(at));
-                cell.filter(|cell| !is_null(cell)).map(str::as_bytes)
-            });
-            given.push(element as u32, cells).map_err(|e| e.to_string())?;
+            for element in elements {
+                let cells = columns.iter().map(|column| {
+                    let cell = column.is_valid(at).then(|| column.value(at));
+                    cell.filter(|cell| !is_null(cell)).map(str::as_bytes)
+                });
+                given.push(element as u32, cells).map_err(|e| e.to_string())?;
+            }
         }
     }
     Ok(given)
@@ -159,7 +172,7 @@ fn whole(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
     ))
 }
 
-fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
+pub(crate) fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let cast = |column: &ArrayRef| {
         has_digits(column)?;
@@ -179,6 +192,8 @@ pub(crate) struct Behind<'a> {
     pub found: Vec<Option<Rows<'a>>>,
     /// Whether every row of ours comes, with a column that says whether it matches.
     pub is_left: bool,
+    /// The column that says by which identifier a row matches, and the identifiers' names.
+    pub by: Option<(&'a str, Vec<String>)>,
 }
 
 /// Rows of the peer's.
@@ -191,7 +206,7 @@ impl<'a> Behind<'a> {
         for one in matches {
             found[one.element as usize] = Some(one.rows.as_slice());
         }
-        Behind { asked, found, is_left: false }
+        Behind { asked, found, is_left: false, by: None }
     }
 
     /// Of these elements, for every row of ours.
@@ -200,7 +215,7 @@ impl<'a> Behind<'a> {
         for at in matches {
             found[*at as usize] = Some(NO_CELLS);
         }
-        Behind { asked: &[], found, is_left: true }
+        Behind { asked: &[], found, is_left: true, by: None }
     }
 }
 
@@ -215,12 +230,18 @@ pub(crate) fn joined(
     set: &KeySet,
     behind: &Behind<'_>,
 ) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
-    let Behind { asked, found: theirs, is_left } = behind;
+    let Behind { asked, found: theirs, is_left, by } = behind;
     let mut fields = schema.fields().to_vec();
     if *is_left {
         let own = schema.fields().iter().map(|field| field.name().as_str());
         let names = tacit_data::named(own, &["matched".to_owned()], "");
         fields.extend(names.into_iter().map(|name| Arc::new(Field::new(name, DataType::Boolean, false))));
+    }
+    if let Some((column, _)) = by {
+        let taken = fields.clone();
+        let own = taken.iter().map(|field| field.name().as_str());
+        let names = tacit_data::named(own, &[(*column).to_owned()], "");
+        fields.extend(names.into_iter().map(|name| Arc::new(Field::new(name, DataType::LargeUtf8, true))));
     }
     let prefixed: Vec<String> = asked.iter().map(|name| format!("peer_{name}")).collect();
     let taken = fields.clone();
@@ -231,17 +252,21 @@ pub(crate) fn joined(
     let (mut first, mut out) = (0, Vec::new());
     for batch in batches {
         let (mut own, mut more) = (Vec::new(), vec![Vec::new(); asked.len()]);
-        let mut marks = Vec::new();
+        let (mut marks, mut by_each) = (Vec::new(), Vec::new());
         for at in 0..batch.num_rows() as u64 {
-            let rows = set.element_of(first + at).and_then(|element| theirs[element]);
+            let found = set.first_of(first + at, |element| theirs[element].is_some());
+            let rows = found.and_then(|found| theirs[found.element]);
+            let name = by.as_ref().zip(found).and_then(|((_, names), found)| names.get(found.identifier));
             if rows.is_none() && *is_left {
                 own.push(at);
                 marks.push(false);
+                by_each.push(None);
                 more.iter_mut().for_each(|column: &mut Vec<Option<String>>| column.push(None));
             }
             for row in rows.into_iter().flatten() {
                 own.push(at);
                 marks.push(true);
+                by_each.push(name.map(String::as_str));
                 for (column, cell) in more.iter_mut().zip(row) {
                     // A peer that keeps to the protocol gives text.
                     column.push(cell.as_ref().and_then(|cell| String::from_utf8(cell.clone()).ok()));
@@ -257,6 +282,9 @@ pub(crate) fn joined(
             arrow_select::take::take_arrays(batch.columns(), &own, None).map_err(|e| e.to_string())?;
         if *is_left {
             columns.push(Arc::new(BooleanArray::from(marks)));
+        }
+        if by.is_some() {
+            columns.push(Arc::new(LargeStringArray::from(by_each)));
         }
         columns.extend(more.into_iter().map(|cells| Arc::new(LargeStringArray::from(cells)) as ArrayRef));
         out.push(RecordBatch::try_new(schema.clone(), columns).map_err(|e| e.to_string())?);

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tacit::job::psi::gateway::{Given, Planned, Ran, Throw, Token};
-use tacit::job::psi::{Job, Learns, MAX_BUCKETS, USUAL_KEY};
+use tacit::job::psi::{Job, MAX_BUCKETS, USUAL_KEY};
 use tacit::{Error, Security};
 use tacit_data::columnar::Texts;
 use tacit_data::records::{KeyHasher, KeySpec, Normalisation};
@@ -37,6 +37,13 @@ impl Key {
         nulls: Vec<String>,
     ) -> PyResult<Self> {
         spec(on, types, Normalisation { nfc, trim, case_fold })
+            .and_then(|spec| match spec.types.iter().find(|kind| kind.is_near()) {
+                None => Ok(spec),
+                Some(kind) => Err(format!(
+                    "on: {kind} makes several keys of a row, and a cluster takes one of each; use {}",
+                    kind.exact()
+                )),
+            })
             .map(|spec| Key(KeySpec { nulls, ..spec }))
             .map_err(|what| fault::usage(py, what))
     }
@@ -141,12 +148,7 @@ impl Plan {
         max_cell: Option<u64>,
         memory: Option<u64>,
     ) -> PyResult<Self> {
-        let learns = match result {
-            "me" => Learns::Me,
-            "peer" => Learns::Peer,
-            "both" => Learns::Both,
-            _ => return Err(fault::usage(py, "result is \"me\", \"peer\" or \"both\"")),
-        };
+        let learns = crate::peer::learns(py, result)?;
         let security = match security {
             "malicious" => Security::Malicious,
             "semi-honest" => Security::SemiHonest,

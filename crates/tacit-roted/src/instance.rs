@@ -39,6 +39,7 @@ impl<const N: usize, const K: usize> Instance<N, K> {
     /// The instance of `set` for `protocol` (name and version) in the session that `binding` names, which
     /// must say the session id and who sends.
     pub fn new(set: &Set<N, K>, protocol: &str, binding: &[u8], role: Role) -> Self {
+        // proof: roted 2.1
         let mut hasher = blake3::Hasher::new_derive_key("tacit 2026 roted v1");
         for part in [protocol.as_bytes(), set.name.as_bytes(), binding] {
             hasher.update(&(part.len() as u64).to_le_bytes());

@@ -3,10 +3,11 @@
 //!
 //! - **Realises** random OT: the sender ends with M_0, M_1, the receiver with b and M_b. In [`Mode::Random`]
 //!   b is uniform whatever the sender does; in [`Mode::Chosen`] the receiver brings b.
-//! - **Security**: malicious, UC, static corruption, in the programmable random-oracle model under decisional
-//!   (module) RLWE. A malicious *receiver* may choose b itself: once a is in the clear, the simulator can
-//!   only say which slot such a receiver opens when it asks for the pad. Nothing above relies on b against
-//!   the receiver.
+//! - **Security**: malicious, UC, static corruption, in the programmable random-oracle model. Against a
+//!   malicious sender under decisional (module) RLWE; against a malicious receiver under an assumption of its
+//!   own, with the signal of a slot that the receiver chose (`docs/proofs/roted.md`, 4.3). A malicious
+//!   *receiver* may choose b itself: once a is in the clear, the simulator can only say which slot such a
+//!   receiver opens when it asks for the pad. Nothing above relies on b against the receiver.
 //! - **Rounds**: three messages. **Bytes** with the default set: 1,248 + 1,312 + 32 an OT, and 96 a batch.
 //!
 //! Deviations from the figure:
@@ -17,6 +18,8 @@
 //! - The parties share m, r, u and one commitment to all t over a batch; every oracle binds the index, and
 //!   p_S, s_S and t are fresh for every OT.
 //! - The pads hash the whole of sk, t, the index and (by way of their key) both first messages, hence u.
+//! - The sender refuses t_0 = t_1: a receiver can make the keys of both slots equal (`docs/proofs/roted.md`,
+//!   4.4), and the pads would be too.
 //! - In [`Mode::Chosen`] a is left out and c is the receiver's choice: a protects b's uniformity only.
 
 use crate::exchange::{self, Scratch};
@@ -112,6 +115,7 @@ impl<const N: usize, const K: usize> Receiver<N, K> {
             Choices::Given(bits) => bits.iter().map(|b| b & 1).collect(),
         };
         assert_eq!(c.len(), count, "one choice a transfer");
+        // proof: roted 2.2, 5.1
         let mut t = vec![[Block::ZERO; 2]; count];
         random.fill_blocks(t.as_flattened_mut());
         let r = random_seed(random);
@@ -152,6 +156,7 @@ impl<const N: usize, const K: usize> Receiver<N, K> {
     ) -> Result<Vec<u8>, Error> {
         let count = self.c.len();
         assert_eq!(out.len(), count, "one message a transfer");
+        // proof: roted 2.5
         if second.len() != second_len(instance, self.mode, count) {
             return Err(Error::Malformed("a second message of the wrong length"));
         }
@@ -159,6 +164,7 @@ impl<const N: usize, const K: usize> Receiver<N, K> {
         let mut keys = vec![0u16; count * instance.set.key_words()];
         let taken = self.take_answers(instance, answers, random, &mut keys);
         if taken.is_ok() {
+            // proof: roted 2.6
             let pads = pad_key(instance, &self.first, second);
             let words = keys.chunks_exact(instance.set.key_words());
             for (i, (m, sk)) in out.iter_mut().zip(words).enumerate() {
@@ -193,6 +199,7 @@ impl<const N: usize, const K: usize> Receiver<N, K> {
         let answers = answers.chunks_exact(answer_len(instance));
         for (i, (answer, sk)) in answers.zip(keys.chunks_exact_mut(words)).enumerate() {
             let (public, signals) = answer.split_at(instance.set.public_len());
+            // proof: roted 2.5
             exchange::unpack(instance, public, &mut peer)?;
             let (first, second) = signals.split_at(2 * words);
             let mask = (self.c[i] as u16).wrapping_neg();
@@ -236,6 +243,7 @@ impl Sender {
         random: &mut impl RandomBlocks,
         message: &mut Vec<u8>,
     ) -> Result<Self, Error> {
+        // proof: roted 2.3
         if first.len() != first_len(instance, count) {
             return Err(Error::Malformed("a first message of the wrong length"));
         }
@@ -268,8 +276,8 @@ impl Sender {
 
     /// Takes the third message and fills `out` with M_0, M_1 of each transfer.
     ///
-    /// Refuses openings that do not match the commitment, and then leaves `out` as it was. Panics when `out`
-    /// is not as long as the batch.
+    /// Refuses openings that do not match the commitment, or whose t_0 and t_1 are equal, and then leaves
+    /// `out` as it was. Panics when `out` is not as long as the batch.
     pub fn finish<const N: usize, const K: usize>(
         self,
         instance: &Instance<N, K>,
@@ -281,12 +289,19 @@ impl Sender {
             return Err(Error::Malformed("a third message of the wrong length"));
         }
         // Abort unless t_0, t_1 match the commitment.
+        // proof: roted 2.7
         if !bool::from(commit(instance, third).ct_eq(&self.commitment)) {
             return Err(Error::Cheated("t_0 and t_1 do not open their commitment"));
+        }
+        // Equal t would leave it to the keys to tell a transfer's pads apart, and a receiver can make keys
+        // equal far more often than by chance. The openings are public by now.
+        if third.as_chunks::<32>().0.iter().any(|t| t[..16] == t[16..]) {
+            return Err(Error::Cheated("t_0 and t_1 of a transfer are equal"));
         }
         let words = instance.set.key_words();
         let slots = self.keys.chunks_exact(2 * words).zip(third.as_chunks::<32>().0);
         for (i, (pair, (keys, t))) in out.iter_mut().zip(slots).enumerate() {
+            // proof: roted 2.8
             // M_0 = H_2(sk^a, t_a, u), M_1 = H_2(sk^{1−a}, t_{1−a}, u); a is public.
             for (place, m) in pair.iter_mut().enumerate() {
                 let slot = place ^ self.a[i] as usize;
@@ -340,7 +355,9 @@ impl<const N: usize, const K: usize> Answering<N, K> {
         keys: &mut [u16],
         message: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        // proof: roted 2.3
         exchange::unpack(instance, offer, &mut self.peer)?;
+        // proof: roted 2.4, 5.1
         // p_S = m·s_S + 2·e_S, fresh for every transfer: a second use would give s_S away.
         exchange::generate(instance, random, &mut self.scratch, &mut self.secret, &mut self.public);
         let end = message.len();
@@ -398,6 +415,7 @@ fn pad_key<const N: usize, const K: usize>(
 }
 
 /// H_2(index, t, sk).
+// proof: roted 5.2
 fn pad(key: &[u8; 32], index: u64, t: Block, sk: &[u16]) -> Block {
     let mut input = [0u8; 1 + 8 + 16 + 128];
     input[0] = Oracle::Pad as u8;

@@ -71,6 +71,7 @@ fn whoever_takes_runs_and_drops_them_is_refused_in_the_end() {
         fingerprint: String::new(),
         rows: 0,
         aggregate: false,
+        epsilon: 0,
     };
     let spent = ledger.spent(&today);
     assert_eq!((spent.returned_today, spent.runs_today, spent.rows), (27, 0, 0));
@@ -373,7 +374,16 @@ fn a_folder_and_then_a_file_of_it_or_another_pattern_have_one_budget() {
                 .replace("source = \"table\"", "source = \"fresh\"")
         };
         reload(&here, changed, 2);
-        let listed = request::list(here.connect()).unwrap();
+        // The place of the run that broke off may be free only a moment later.
+        let listed = (0..500).find_map(|_| {
+            let listed = request::list(here.connect());
+            if listed.as_ref().is_err_and(|error| error.to_string().contains("concurrency")) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                return None;
+            }
+            Some(listed)
+        });
+        let listed = listed.expect("a place is free in time").unwrap();
         assert!(listed.iter().all(|one| one.left.rows == 960), "{before}, {after}: {listed:?}");
         here.end();
     }
@@ -486,6 +496,7 @@ fn the_documented_policy_lasts_its_year() {
                 fingerprint: "f".into(),
                 rows,
                 aggregate: is_number,
+                epsilon: 0,
             };
             let judged = rules::budget(&ledger, job, source, &charge);
             assert!(judged.is_ok(), "{name} on {}: {judged:?}", crate::clock::date(day));

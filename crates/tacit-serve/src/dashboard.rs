@@ -192,17 +192,9 @@ impl Dashboard {
                 }
                 // The job's latest charge says which publication it is.
                 let publication = ledger.latest_source(name).unwrap_or_default().to_owned();
-                let spent = ledger.spent(&Charge {
-                    run: String::new(),
-                    time,
-                    job: name.clone(),
-                    source: publication.clone(),
-                    input: publication,
-                    peer: peer.clone(),
-                    fingerprint: known.account(),
-                    rows: 0,
-                    aggregate: false,
-                });
+                let place = (publication.as_str(), publication.clone());
+                let account = (peer.as_str(), known.account());
+                let spent = ledger.spent(&Charge::nothing(time, name, place, account));
                 let budgets = [
                     ("runs_a_day", spent.runs_today, lookup.gate.runs_a_day),
                     ("queries_in_total", spent.rows, lookup.queries_in_total),
@@ -212,33 +204,26 @@ impl Dashboard {
                     json!({ "peer": peer, "of": of, "budget": budget, "used": used, "most": most })
                 }));
             }
-            for (name, job) in policy.jobs.iter().filter(|(_, job)| job.gate.allows(peer)) {
-                let Some(source) = policy.sources.get(&job.source) else { continue };
+            for (name, gate, of_source) in policy.sourced().filter(|(_, gate, _)| gate.allows(peer)) {
+                let Some(source) = policy.sources.get(of_source) else { continue };
                 if found.len() >= MOST_BUDGETS * 2 {
                     return found;
                 }
-                let spent = ledger.spent(&Charge {
-                    run: String::new(),
-                    time,
-                    job: name.clone(),
-                    source: job.source.clone(),
-                    input: source.place(),
-                    peer: peer.clone(),
-                    fingerprint: known.account(),
-                    rows: 0,
-                    aggregate: false,
-                });
+                let (place, account) = ((of_source, source.place()), (peer.as_str(), known.account()));
+                let spent = ledger.spent(&Charge::nothing(time, name, place, account));
                 let mut tell = |of: String, budget: &str, used: u64, most: u64| {
                     found.push(
                         json!({ "peer": peer, "of": of, "budget": budget, "used": used, "most": most }),
                     );
                 };
-                tell(format!("job {name}"), "runs_a_day", spent.runs_today, job.gate.runs_a_day);
-                if sources.insert((peer.clone(), job.source.clone())) {
-                    let of = format!("source {}", job.source);
+                tell(format!("job {name}"), "runs_a_day", spent.runs_today, gate.runs_a_day);
+                if sources.insert((peer.clone(), of_source.to_owned())) {
+                    let of = format!("source {of_source}");
                     let totals = [
                         ("rows_in_total", spent.rows, source.rows_in_total),
                         ("aggregate_runs", spent.aggregates, source.aggregate_runs),
+                        // In millionths, as all numbers here are whole.
+                        ("epsilon_millionths", spent.epsilon, source.epsilon_in_total.unwrap_or(0)),
                         // No budget: how many were broken off after they began.
                         ("broken_runs", spent.broken, 0),
                     ];

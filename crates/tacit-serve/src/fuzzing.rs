@@ -38,7 +38,7 @@ pub fn message(bytes: &[u8]) {
 fn look_at(offer: &Offer) {
     let key = KeySpec::text(vec!["email".to_owned()], Normalisation::default());
     for side in [Side::Service, Side::Client] {
-        let _ = offer.job(side, &key);
+        let _ = (offer.job(side, &key), offer.answer(side));
         assert!(!offer.party(side).chars().any(char::is_control), "a name that moves the cursor");
     }
     let _ = (offer.looked_up(), offer.hash(), offer.names_parties(), offer.fits(1000));
@@ -90,6 +90,16 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         "min_peer_keys":1,"max_peer_keys":2000,"fitting_keys":2000,"publication":null,"left":{left},
         "purpose":"a test","agreement":null,"expires":"2999-06-30","seconds":60}}}}"#
     );
+    let answer = format!(
+        r#"{{"offer":{{"version":2,"run":"00","service_name":"alice","client_name":"bob","service_key":null,
+        "job":"sums","reveal":"question","result":"client","service_gives":[],"client_gives":[],"protocol":"{}",
+        "security":"semi-honest","base_ot":"mrr21","key_columns":1,"key_types":"text","nfc":true,"trim":true,
+        "case_fold":true,"min_matches":0,"service_keys":1000,"min_peer_keys":1,"max_peer_keys":2000,
+        "fitting_keys":2000,"publication":null,"question":{{"text":"SELECT COUNT(*) AS n FROM ours a JOIN theirs b ON a.k = b.k HAVING COUNT(*) >= 9",
+        "template":"all","min_group":9,"max_groups":3,"min_difference":5}},"left":{left},"purpose":null,"agreement":null,
+        "expires":null,"seconds":60}}}}"#,
+        tacit::catalogue::CIRCUIT.name
+    );
     let listed = format!(
         r#"{{"listed":{{"job":"rows","reveal":["rows"],"result":["client"],"gives":[],"key_columns":1,
         "key_types":"text","min_peer_keys":1,"max_peer_keys":2000,"runs_a_day":1,"left":{left},
@@ -103,14 +113,18 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         format!(r#"{{"returned":{charge}}}"#),
         format!(r#"{{"broken":{charge}}}"#),
         r#"{"refund":{"run":"01"}}"#.to_owned(),
+        format!(r#"{{"filter":{{"charge":{charge},"filter":"ab"}}}}"#),
     ];
     let short = [
         r#"{"since":{"version":2,"latest":1700000000}}"#,
         r#"{"account":{"peer":"peer bob","source":"source t","totals":{"rows":1,"aggregates":2,"broken":0}}}"#,
+        r#"{"filters":{"peer":"peer bob","source":"source t","filters":["ab","cd"]}}"#,
         r#"{"day":{"peer":"peer bob","job":"rows","day":{"day":20000,"runs":1,"offers":2,"returned":0,"source":"t"}}}"#,
     ];
     let messages = [
         r#"{"ask":{"job":"rows","reveal":"rows","result":"client","key":null}}"#,
+        r#"{"ask":{"job":"sums","reveal":null,"result":null,"key":null,"question":"SELECT COUNT(*) FROM ours JOIN theirs ON ours.k = theirs.k"}}"#,
+        r#""ready""#,
         r#""list""#,
         r#"{"listing":3}"#,
         r#""decline""#,
@@ -120,6 +134,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         r#"{"accept":{"keys":5,"commitment":"00","head":"00","proof":null}}"#,
         r#"{"go":{"keys":5,"commitment":"00","head":"00","started":1,"proof":{"peer_name":"a","scheme":2055,"signature":"00"},"signature":"00"}}"#,
         &offer,
+        &answer,
         &listed,
     ];
     let mut out: Vec<_> = messages.into_iter().map(|text| ("message", text.as_bytes().to_vec())).collect();

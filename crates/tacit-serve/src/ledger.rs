@@ -24,7 +24,7 @@ use crate::json;
 use book::{Book, Entry};
 use known::Known;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 use tacit::{Error, Result};
@@ -51,6 +51,32 @@ pub struct Charge {
     pub rows: u64,
     /// Whether the peer gets a number over all common keys.
     pub aggregate: bool,
+    /// The epsilon of a question's noise, in millionths.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epsilon: u64,
+}
+
+impl Charge {
+    /// Of a run of no name that costs nothing: what asks for what has been spent.
+    pub fn nothing(time: u64, job: &str, source: (&str, String), peer: (&str, String)) -> Self {
+        Charge {
+            run: String::new(),
+            time,
+            job: job.to_owned(),
+            source: source.0.to_owned(),
+            input: source.1,
+            peer: peer.0.to_owned(),
+            fingerprint: peer.1,
+            rows: 0,
+            aggregate: false,
+            epsilon: 0,
+        }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde gives a reference.
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a ledger calls the peer of this label.
@@ -90,6 +116,8 @@ pub struct Spent {
     pub rows: u64,
     /// Numbers over all common keys of the source, in all.
     pub aggregates: u64,
+    /// The epsilons of all answers about the source, in millionths.
+    pub epsilon: u64,
     /// Runs on the source that broke off after they began, in all; they are charged.
     pub broken: u64,
 }
@@ -301,6 +329,31 @@ impl Ledger {
             return Err(Error::Other(format!("run {} was charged already", charge.run)));
         }
         self.write(&Entry::Charge(charge))
+    }
+
+    /// The names of the filters of all questions that the peer of `charge` was answered of its source.
+    pub(crate) fn filters(&self, charge: &Charge) -> BTreeSet<String> {
+        self.book.filters(charge)
+    }
+
+    /// The names of the filters of all questions, of all peers.
+    pub(crate) fn all_filters(&self) -> impl Iterator<Item = &String> {
+        self.book.all_filters()
+    }
+
+    /// Whether the filter of any question was noted.
+    pub(crate) fn has_filters(&self) -> bool {
+        self.book.has_filters()
+    }
+
+    /// Notes the filter of a question that is about to be answered; it is on the disk when this returns.
+    ///
+    /// Errors: a run that is not charged, and those of the file.
+    pub(crate) fn filter(&mut self, run: &str, filter: &str) -> Result<()> {
+        match self.open.get(run).cloned() {
+            Some(charge) => self.write(&Entry::Filter { charge, filter: filter.to_owned() }),
+            None => Err(Error::Other(format!("run {run} has no charge"))),
+        }
     }
 
     /// Takes back the charge of a run that ended before anything of our table left.

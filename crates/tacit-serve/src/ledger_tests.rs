@@ -57,6 +57,7 @@ fn spent(folder: &Path) -> Spent {
         fingerprint: String::new(),
         rows: 0,
         aggregate: false,
+        epsilon: 0,
     })
 }
 
@@ -217,7 +218,18 @@ fn a_shorter_ledger_knows_its_runs() {
 fn charge(run: &str) -> Charge {
     let (job, source, peer) = ("match".into(), "table".into(), "bob".into());
     let (input, fingerprint) = (String::new(), String::new());
-    Charge { run: run.into(), time: 5, job, source, input, peer, fingerprint, rows: 1, aggregate: false }
+    Charge {
+        run: run.into(),
+        time: 5,
+        job,
+        source,
+        input,
+        peer,
+        fingerprint,
+        rows: 1,
+        aggregate: false,
+        epsilon: 0,
+    }
 }
 
 /// Of a ledger that is made shorter while a run goes on the mark names that run: nothing else of it is left.

@@ -10,6 +10,7 @@
 //! - [`records`]: signed records in a chain, and [`audit`], which verifies them.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod audit;
 mod board;
 mod certified;
@@ -17,6 +18,7 @@ pub mod check;
 pub mod clock;
 mod dashboard;
 mod file;
+mod filters;
 mod follow;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -45,6 +47,8 @@ mod budget_tests;
 mod fault_tests;
 #[cfg(test)]
 mod ledger_tests;
+#[cfg(test)]
+mod question_tests;
 #[cfg(test)]
 mod record_tests;
 #[cfg(test)]

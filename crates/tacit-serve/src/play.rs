@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tacit::crypto::text::counted;
 use tacit::data::records::KeySet;
-use tacit::job::Observer;
 use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Gift, Job, Revealed};
+use tacit::job::query::{self, Answer};
 use tacit::job::tags::Answers;
+use tacit::job::{Observer, Ran};
 use tacit::net::{Agreement, Channel, PublicKey, Session, Stats};
-use tacit::{Error, Result};
+use tacit::{Error, Result, Security};
 use zeroize::Zeroizing;
 
 /// What a side brings to its run.
@@ -59,15 +60,47 @@ pub(crate) fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observe
     let elements = part.keys.elements();
     let job = Job { peer_keys: Some(part.peer_keys), ..part.job.clone() };
     let revealed = job.run_with(session.channels(), &*base, elements, part.gift, part.peer_keys, observer)?;
-    let ran = revealed.peer_keys();
-    if ran != part.peer_keys {
-        let announced = part.peer_keys;
-        return Err(Error::Peer(format!(
-            "the peer announced {announced} and ran with {ran}",
-            announced = counted(announced, "key")
-        )));
-    }
+    is_as_announced(part.peer_keys, revealed.peer_keys())?;
     Ok(Played { revealed, wall: start.elapsed(), stats: session.stats() })
+}
+
+/// What a side brings to the run of a question.
+pub(crate) struct Asking<'a> {
+    /// The terms.
+    pub offer: &'a Offer,
+    /// The run as this side plays it.
+    pub job: &'a query::Job,
+    /// Its keys.
+    pub keys: &'a KeySet,
+    /// What its rows put in.
+    pub rows: &'a query::Rows,
+    /// The other side's distinct keys, as announced.
+    pub peer_keys: u64,
+}
+
+/// Answers a question.
+///
+/// Errors: as [`query::Job::run`], and if the other side ran with another number of keys than it announced.
+pub(crate) fn answer(
+    session: &mut Session,
+    asking: &Asking<'_>,
+    observer: &dyn Observer,
+) -> Result<Ran<Answer>> {
+    let start = Instant::now();
+    let base = tacit::ot::base_ot(Some(&asking.offer.base_ot), Security::SemiHonest)?;
+    let (elements, announced) = (asking.keys.elements(), asking.peer_keys);
+    let result = asking.job.run(session.channels(), &*base, elements, asking.rows, announced, observer)?;
+    is_as_announced(announced, result.peer_keys)?;
+    Ok(Ran { result, wall: start.elapsed(), stats: session.stats() })
+}
+
+fn is_as_announced(announced: u64, ran: u64) -> Result<()> {
+    match ran == announced {
+        true => Ok(()),
+        false => {
+            Err(Error::Peer(format!("the peer announced {} and ran with {ran}", counted(announced, "key"))))
+        }
+    }
 }
 
 /// What a side commits to where its result is the elements at these places of its keys, which ascend.

@@ -2,18 +2,24 @@
 //!
 //! A policy is a TOML file of four parts: the service itself, `[peers.NAME]`, `[sources.NAME]` (a table, what
 //! makes its keys, and the budgets that hold for all jobs on it) and `[jobs.NAME]`: an intersection with a
-//! source, or with `kind = "lookup"` queries to a published file of tags. It is read and checked as a whole:
-//! [`Policy::load`] gives every fault with its line, and no half of a policy is ever in force.
+//! source, with `kind = "question"` questions in SQL about it, or with `kind = "lookup"` queries to a published
+//! file of tags. It is read and checked as a whole: [`Policy::load`] gives every fault with its line, and no half
+//! of a policy is ever in force.
 
 mod explain;
 mod gate;
 mod lookup;
 mod names;
+mod question;
 mod reader;
+mod together;
+mod words;
 
 pub use explain::explain;
 pub use gate::Gate;
 pub use lookup::{Answers, Lookup};
+pub use question::{Askable, QuestionJob};
+pub(crate) use question::{Denied, judge, odd_sources};
 pub use reader::Fault;
 
 use crate::clock::Time;
@@ -23,13 +29,14 @@ use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::data::csv::{Delimiter, Encoding, ErrorCells, Header, MaxRow, Options, Quote};
 use tacit::data::file_id::open_fault;
-use tacit::data::keys::Named;
-use tacit::data::records::{KeySpec, Normalisation};
+use tacit::data::keys::{Named, listed};
+use tacit::data::records::{KeySpec, MAX_IDENTIFIERS, Normalisation};
 use tacit::job::psi::{self, Bounds, Duplicates, Learns, Protocol, Reveal, owner};
 use tacit::net::{Identity, Protection, PublicKey, PublicKeys, Tls};
-use tacit::psi::sorted;
 use tacit::{Error, Result, Security};
+use together::together;
 use toml::de::DeTable;
+use words::{near, results, source_name, word};
 
 /// The rules of one service.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,8 +75,10 @@ pub struct Policy {
     pub sources: BTreeMap<String, Source>,
     /// Which intersections may be asked for, by name.
     pub jobs: BTreeMap<String, Job>,
-    /// Which lookups, by name; no name is in both.
+    /// Which lookups, by name; no name is in two of these.
     pub lookups: BTreeMap<String, Lookup>,
+    /// Which questions, by name.
+    pub questions: BTreeMap<String, QuestionJob>,
 }
 
 /// Somebody who may ask.
@@ -159,6 +168,12 @@ pub struct Source {
     /// The most runs that give one peer a number over all common keys, all kinds together: two of them on
     /// tables that differ by a row reveal that row.
     pub aggregate_runs: u64,
+    /// The fewest keys by which what passes the service's part of WHERE differs in two questions that one peer
+    /// gets answered, unless it is the same; 0 where nothing is compared.
+    pub min_difference: u64,
+    /// The most that the epsilons of all questions add up to that one peer gets answered, in millionths; where it is set
+    /// no question without noise is.
+    pub epsilon_in_total: Option<u64>,
 }
 
 impl std::fmt::Debug for Source {
@@ -170,6 +185,8 @@ impl std::fmt::Debug for Source {
             .field("key", &self.key)
             .field("rows_in_total", &self.rows_in_total)
             .field("aggregate_runs", &self.aggregate_runs)
+            .field("min_difference", &self.min_difference)
+            .field("epsilon_in_total", &self.epsilon_in_total)
             .finish()
     }
 }
@@ -213,8 +230,9 @@ pub struct Job {
     pub line_ends: bool,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
-    /// The least and the most that one key adds to a number.
-    pub bounds: Option<Bounds>,
+    /// The least and the most that one key adds to a number of a column, by its name, in its smallest unit: the bounds
+    /// of all columns are written alike, and mean the same only where these have the same decimal places.
+    pub bounds: BTreeMap<String, Bounds>,
     /// Whether the owner of a column gets what is made of it.
     pub result_to_owner: bool,
     /// By which protocol.
@@ -253,7 +271,7 @@ impl Job {
             reveal: reveal.clone(),
             give,
             min_matches: if reveal.is_aggregate() { self.min_matches } else { 0 },
-            bounds: self.bounds.filter(|_| reveal.column().is_some()),
+            bounds: reveal.column().and_then(|column| self.bounds.get(column)).copied(),
             result_to_owner: self.result_to_owner && reveal.column().is_some(),
             security,
             key: Some(source.key.clone()),
@@ -315,6 +333,9 @@ impl From<Unfit> for Error {
     }
 }
 
+/// The largest difference that questions may have to have: so small beside the sums of a sketch that few of that many keys
+/// share one.
+pub(crate) const MOST_DIFFERENCE: u64 = 1000;
 /// Largest policy file that is read.
 const LARGEST_POLICY: u64 = 1 << 20;
 const DAY_SECONDS: u64 = 86_400;
@@ -332,11 +353,14 @@ impl Policy {
                 return Err(unfit("no such file; check the path".into()));
             }
             Err(e) => return Err(unfit(format!("cannot be read: {e}"))),
-            Ok(about) if about.len() > LARGEST_POLICY => return Err(unfit("larger than any policy".into())),
             Ok(_) => {}
         }
-        let read = std::fs::read_to_string(path).map_err(|e| open_fault(path, e));
-        let text = read.map_err(|e| unfit(format!("cannot be read: {e}")))?;
+        let read = tacit::net::small::read(path, LARGEST_POLICY).map_err(|e| open_fault(path, e));
+        let (bytes, _) = read.map_err(|e| unfit(format!("cannot be read: {e}")))?;
+        if bytes.len() as u64 > LARGEST_POLICY {
+            return Err(unfit("larger than any policy".into()));
+        }
+        let text = String::from_utf8(bytes.to_vec()).map_err(|e| unfit(format!("cannot be read: {e}")))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Policy::parse(&text, folder).map_err(|faults| Unfit { path: path.to_owned(), faults })
     }
@@ -372,7 +396,15 @@ impl Policy {
     /// All jobs' names and gates.
     pub fn gates(&self) -> impl Iterator<Item = (&str, &Gate)> {
         let jobs = self.jobs.iter().map(|(name, job)| (name.as_str(), &job.gate));
-        jobs.chain(self.lookups.iter().map(|(name, lookup)| (name.as_str(), &lookup.gate)))
+        let lookups = self.lookups.iter().map(|(name, lookup)| (name.as_str(), &lookup.gate));
+        jobs.chain(lookups).chain(self.questions.iter().map(|(name, job)| (name.as_str(), &job.gate)))
+    }
+
+    /// The jobs about sources: their names, their gates and the sources' names.
+    pub(crate) fn sourced(&self) -> impl Iterator<Item = (&str, &Gate, &str)> {
+        let jobs = self.jobs.iter().map(|(name, job)| (name.as_str(), &job.gate, job.source.as_str()));
+        let questions = self.questions.iter();
+        jobs.chain(questions.map(|(name, job)| (name.as_str(), &job.gate, job.source.as_str())))
     }
 
     /// Who it is that proved this key, or a certificate for this name, at this time.
@@ -504,28 +536,39 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         peers.insert(name.value, peer);
     }
     let mut sources = BTreeMap::new();
-    let mut source_names = Vec::new();
+    let (mut source_names, mut source_places) = (Vec::new(), BTreeMap::new());
     for (name, table) in section.tables("sources") {
         source_names.push(name.value.clone());
+        source_places.insert(name.value.clone(), name.at);
         let title = format!("[sources.{}]", name.value);
         let source = section.inner(table, &title, name.at, |inner| source(inner, folder));
         sources.extend(source.map(|source| (name.value, source)));
     }
-    let (mut jobs, mut lookups) = (BTreeMap::new(), BTreeMap::new());
+    let (mut jobs, mut lookups, mut questions) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for (name, table) in section.wanted_tables("jobs") {
         let title = format!("[jobs.{}]", name.value);
         let known = Known { labels: &labels, source_names: &source_names, sources: &sources, folder };
         section.inner(table, &title, name.at, |inner| {
-            let kinds = [("intersection", Kind::Intersection), ("lookup", Kind::Lookup)];
+            let kinds = [
+                ("intersection", Kind::Intersection),
+                ("lookup", Kind::Lookup),
+                ("question", Kind::Question),
+            ];
             let kind = inner.text("kind").map(|said| word(inner, "kind", &said, &kinds));
             match kind.unwrap_or(Some(Kind::Intersection)) {
                 Some(Kind::Intersection) => jobs.extend(job(inner, &known).map(|job| (name.value, job))),
                 Some(Kind::Lookup) => {
                     lookups.extend(Lookup::read(inner, &known).map(|lookup| (name.value, lookup)));
                 }
+                Some(Kind::Question) => {
+                    questions.extend(QuestionJob::read(inner, &known).map(|job| (name.value, job)));
+                }
                 None => inner.leave(),
             }
         });
+    }
+    for odd in odd_sources(&sources, &questions) {
+        section.fault(source_places.get(odd.names[0]).copied().unwrap_or_default(), odd.to_string());
     }
     version?;
     Some(Policy {
@@ -547,6 +590,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         sources,
         jobs,
         lookups,
+        questions,
     })
 }
 
@@ -567,6 +611,7 @@ fn name(section: &mut Section<'_, '_, '_>, identity: Option<&At<String>>) -> Str
 enum Kind {
     Intersection,
     Lookup,
+    Question,
 }
 
 /// The files of certificates: all three, or none.
@@ -653,21 +698,47 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
             Err(error) => section.fault(at, format!("`key`: {error}")),
         }
     }
+    let mut further = Vec::new();
+    for At { value, at } in section.list("or_keys") {
+        let named = listed(&value).into_iter().map(Named::parse).collect::<std::result::Result<Vec<_>, _>>();
+        match named {
+            Ok(columns) => further.push(columns),
+            Err(error) => section.fault(at, format!("`or_keys`: {error}")),
+        }
+        if further.len() == MAX_IDENTIFIERS {
+            let what = format!("`or_keys`: a row has at most {MAX_IDENTIFIERS} identifiers; give fewer");
+            section.fault(at, what);
+        }
+    }
     let normalisation = Normalisation {
         nfc: section.yes("nfc", true),
         trim: section.yes("trim", true),
         case_fold: section.yes("case_fold", true),
     };
+    let first = KeySpec::named(columns, normalisation);
     let rows_in_total = budget(section, "rows_in_total");
     let aggregate_runs = budget(section, "aggregate_runs");
+    let start = section.at();
+    let min_difference = section.number("min_difference", 0..=MOST_DIFFERENCE).unwrap_or(0);
+    let epsilon_in_total = section.epsilon("epsilon_in_total");
+    if min_difference == 1 {
+        section.fault(start, "`min_difference`: 1 refuses nothing; give 2 or more, or leave it out");
+    }
+    if min_difference > 0 && epsilon_in_total.is_some() {
+        let what = "`min_difference` with `epsilon_in_total`: its refusals tell of keys without noise, and the epsilons \
+                    bound what questions tell together already; keep one of them";
+        section.fault(start, what);
+    }
     let nulls = section.list("null").into_iter().map(|null| null.value).collect();
     let options = options(section);
     Some(Source {
         inputs: inputs.iter().map(|input| tacit::data::place::seen_from(folder, &input.value)).collect(),
         options,
-        key: KeySpec { nulls, ..KeySpec::named(columns, normalisation) },
+        key: KeySpec { nulls, ..further.into_iter().fold(first, KeySpec::or) },
         rows_in_total,
         aggregate_runs,
+        min_difference,
+        epsilon_in_total,
     })
 }
 
@@ -733,34 +804,30 @@ struct Known<'a> {
     folder: &'a Path,
 }
 
-/// The word's meaning out of a table of words, or a fault that lists them.
-fn word<T: Copy>(
-    section: &mut Section<'_, '_, '_>,
-    key: &str,
-    said: &At<String>,
-    words: &[(&str, T)],
-) -> Option<T> {
-    let found = words.iter().find(|(name, _)| *name == said.value).map(|(_, value)| *value);
-    if found.is_none() {
-        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
-        let what = format!(
-            "`{key}`: there is no `{}`; give one of {}",
-            tacit::net::shown(&said.value),
-            names.join(", ")
-        );
-        section.fault(said.at, what);
+/// The bounds of each column that `kinds` take numbers of, in its unit; the one fault that there is, is told once.
+fn bounds(section: &mut Section<'_, '_, '_>, kinds: &[At<Reveal>]) -> BTreeMap<String, Bounds> {
+    let mut found = BTreeMap::new();
+    let Some(At { value, at }) = section.text("bounds") else { return found };
+    let is_numbers = |kind: &&At<Reveal>| kind.value.column().is_some();
+    // Kinds without a column take none: they are looked at where there is no other, so that nonsense is refused.
+    let some = kinds.iter().any(|kind| is_numbers(&kind));
+    for kind in kinds.iter().filter(|kind| !some || is_numbers(kind)) {
+        let column = kind.value.column();
+        match owner::bounds(&value, kind.value.form()) {
+            Ok(bounds) => found.extend(column.map(|column| (column.to_owned(), bounds))),
+            Err(what) => {
+                let of = column.map_or(String::new(), |column| format!(", of {}", tacit::net::shown(column)));
+                section.fault(at, format!("`bounds`{of}: {what}"));
+                break;
+            }
+        }
     }
     found
 }
 
 fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     let start = section.at();
-    let source_name = section.wanted_text("source");
-    if let Some(At { value, at }) = &source_name
-        && !known.source_names.contains(value)
-    {
-        section.fault(*at, format!("`source`: there is no [sources.{}]", tacit::net::shown(value)));
-    }
+    let source_name = source_name(section, known);
     let gate = Gate::read(section, known);
     let mut reveal: Vec<At<Reveal>> = Vec::new();
     for At { value, at } in section.wanted_list("reveal") {
@@ -769,11 +836,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
             Err(what) => section.fault(at, format!("`reveal`: {what}")),
         }
     }
-    let sides = [("me", Learns::Me), ("peer", Learns::Peer), ("both", Learns::Both)];
-    let mut result = Vec::new();
-    for said in section.wanted_list("result") {
-        result.extend(word(section, "result", &said, &sides));
-    }
+    let result = results(section);
     let give = section.list("give").into_iter().map(|column| column.value).collect();
     let several = [("refuse", Duplicates::Refuse), ("first", Duplicates::First), ("all", Duplicates::All)];
     let duplicates = section.text("duplicates").and_then(|said| word(section, "duplicates", &said, &several));
@@ -782,13 +845,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     let max_cell = section.number("max_cell", 64..=psi::MAX_SEALED as u64).unwrap_or(psi::USUAL_KEY);
     let line_ends = section.yes("line_ends", false);
     let min_matches = section.number("min_matches", 0..=MANY).unwrap_or(0);
-    let bounds = section.text("bounds").and_then(|At { value, at }| match owner::bounds(&value) {
-        Ok(bounds) => Some(bounds),
-        Err(what) => {
-            section.fault(at, format!("`bounds`: {what}"));
-            None
-        }
-    });
+    let bounds = bounds(section, &reveal);
     let result_to_owner = section.yes("result_to_owner", false);
     let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
     let protocol = section.text("protocol").and_then(|said| word(section, "protocol", &said, &protocols));
@@ -827,44 +884,4 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
         together(section, &job, source, kind);
     }
     Some(job)
-}
-
-/// The most keys of a side in a number against a malicious client.
-const SORTED_KEYS: u64 = sorted::MAX_ELEMENTS as u64;
-
-/// Notes what does not go together with a kind of result.
-fn together(section: &mut Section<'_, '_, '_>, job: &Job, source: &Source, kind: &At<Reveal>) {
-    let (name, at) = (kind.value.name(), kind.at);
-    let strict = kind.value.is_aggregate() && job.security == Security::Malicious;
-    if strict && job.max_peer_keys > SORTED_KEYS {
-        let what = format!(
-            "{name} supports at most {SORTED_KEYS} keys per side against a malicious client: lower \
-             `max_peer_keys`, or set `security = \"semi-honest\"`, which charges every run with all keys of \
-             the source"
-        );
-        section.fault(at, what);
-    }
-    if kind.value.is_aggregate() && source.aggregate_runs == 0 {
-        let what = format!("{name} needs a budget: `aggregate_runs` in [sources.{}]", job.source);
-        section.fault(at, what);
-    }
-    let reveals = job.result.iter().any(|learns| *learns != Learns::Me);
-    if reveals && source.rows_in_total == 0 {
-        let what = format!("{name} to the peer needs a budget: `rows_in_total` in [sources.{}]", job.source);
-        section.fault(at, what);
-    }
-    if job.protocol == Protocol::Paxos && kind.value != Reveal::Rows {
-        section.fault(at, format!("paxos reveals only rows; {name} needs another `protocol`"));
-    }
-    if job.result.iter().any(|learns| *learns != Learns::Peer) && job.output.is_none() {
-        section.fault(at, "`output` must name the directory for the service's results");
-    }
-    let combinations = job.combinations(source);
-    let own: Vec<_> = combinations.iter().filter(|(reveal, ..)| **reveal == kind.value).collect();
-    // One side that goes with the kind is enough: the others are refused when they are asked for.
-    if let Some((.., Err(error))) = own.first()
-        && own.iter().all(|(.., checked)| checked.is_err())
-    {
-        section.fault(at, error.to_string());
-    }
 }

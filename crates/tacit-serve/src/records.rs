@@ -44,6 +44,9 @@ const COMMITTED: &str = "tacit 1 commitment of a record";
 /// The head of a chain without records.
 pub const NO_HEAD: [u8; 32] = [0; 32];
 
+/// How a run ended that a rule refused after it was charged, because of what is in the table.
+pub(crate) const REFUSED_RUN: &str = "refused";
+
 /// Both files of a chain: that of the records, in its directory.
 pub const RECORDS: &str = "records.jsonl";
 pub(crate) const PRIVATE_PART: &str = "private.jsonl";

@@ -1,11 +1,13 @@
 //! The side that asks: hears an offer, takes it or not, and runs.
 
 mod floor;
+mod question;
 
 #[cfg(test)]
 mod tests;
 
 pub use floor::{Floor, ToOwner};
+pub use question::AnswerFloor;
 
 use crate::certified;
 use crate::clock::Time;
@@ -106,6 +108,7 @@ pub fn ask(mut session: Session, ask: &Ask, identity: &Identity) -> Result<Offer
             let told = offer.service_key.as_deref().and_then(from_hex).map(PublicKey::from_bytes);
             let service = shown.or(told).ok_or_else(wire::out_of_turn)?;
             floor::as_asked(ask, &offer)?;
+            question::as_asked(ask.question.as_deref(), &offer)?;
             let most_service_keys = Cell::new(None);
             Ok(Offered { session, answered: false, said, offer: *offer, service, most_service_keys })
         }
@@ -152,6 +155,18 @@ fn refusal(message: Message, run: &str) -> Error {
 impl Offered {
     /// The run that we would make, with our key columns.
     pub fn job(&self, key: &KeySpec) -> Result<Job> {
+        let theirs: Vec<&str> = self.offer.key_types.split(tacit::data::records::OR).collect();
+        let ours = key.types_of_each();
+        if ours != theirs && (key.has_several() || theirs.len() > 1) {
+            let what = format!(
+                "the service matches by {} ({}), your rows by {} ({}); give the same, in the same order",
+                tacit::crypto::text::counted(theirs.len(), "identifier"),
+                tacit::net::escaped(&theirs.join("; ")),
+                tacit::crypto::text::counted(ours.len(), "identifier"),
+                ours.join("; ")
+            );
+            return Err(Error::Parameter { name: "key", what });
+        }
         self.offer.job(Side::Client, key)
     }
 

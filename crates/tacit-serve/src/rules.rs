@@ -1,8 +1,10 @@
 //! Which rule of a policy says no, if one does.
 
+pub(crate) mod question;
+
 use crate::clock::Time;
 use crate::ledger::{Charge, Ledger, Spent};
-use crate::policy::{Gate, Job, Lookup, Policy, Source};
+use crate::policy::{Gate, Job, Lookup, Policy, QuestionJob, Source};
 use crate::terms::{self, Left, Offer};
 use crate::wire::{Ask, Refusal};
 use tacit::crypto::text::counted;
@@ -49,6 +51,8 @@ pub(crate) enum Found<'p> {
     Intersection(&'p Job, &'p Source),
     /// Queries to a publication.
     Lookup(&'p Lookup),
+    /// A question about a source.
+    Question(&'p QuestionJob, &'p Source),
 }
 
 /// Offers of a job that one peer gets for each run that it may start: who sees many offers sees the size of
@@ -83,8 +87,13 @@ pub(crate) fn find<'p>(
     if let Some(lookup) = policy.lookups.get(job) {
         return Ok(Found::Lookup(lookup));
     }
+    let no_source = || none().logged("the job has no source");
+    if let Some(asking) = policy.questions.get(job) {
+        let source = policy.sources.get(&asking.source).ok_or_else(no_source)?;
+        return Ok(Found::Question(asking, source));
+    }
     let found = policy.jobs.get(job).ok_or_else(none)?;
-    let source = policy.sources.get(&found.source).ok_or_else(|| none().logged("the job has no source"))?;
+    let source = policy.sources.get(&found.source).ok_or_else(no_source)?;
     Ok(Found::Intersection(found, source))
 }
 
@@ -262,6 +271,7 @@ pub(crate) fn left(gate: &Gate, most: [u64; 2], spent: &Spent) -> Left {
         runs_today: gate.runs_a_day.saturating_sub(spent.runs_today),
         rows: most[0].saturating_sub(spent.rows),
         aggregates: most[1].saturating_sub(spent.aggregates),
+        epsilon: None,
     }
 }
 
@@ -284,7 +294,7 @@ pub(crate) fn queries(
         let what = format!("{left} until its tags are published again");
         return Err(No::new("queries_in_total", what));
     }
-    Ok(Left { runs_today, rows, aggregates: 0 })
+    Ok(Left { runs_today, rows, aggregates: 0, epsilon: None })
 }
 
 /// Refuses queries that the key's lifetime does not last for.
@@ -309,6 +319,11 @@ pub(crate) fn budget(
     let spent = ledger.spent(charge);
     runs_left(&job.gate, &spent)?;
     let left = left(&job.gate, [source.rows_in_total, source.aggregate_runs], &spent);
+    total(source, charge, left)
+}
+
+/// Judges a charge by what is left of a source's totals, which it returns.
+fn total(source: &Source, charge: &Charge, left: Left) -> std::result::Result<Left, No> {
     if charge.aggregate && left.aggregates == 0 {
         let what =
             format!("{} of this source in total: used up", counted(source.aggregate_runs, "aggregate"));
@@ -341,18 +356,20 @@ pub(crate) fn asked(lookup: &Lookup, announced: u64) -> std::result::Result<(), 
 
 /// Judges the size that the client announces.
 pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
-    if announced < job.min_peer_keys {
+    sized([job.min_peer_keys, job.max_peer_keys], announced)
+}
+
+fn sized([least, most]: [u64; 2], announced: u64) -> std::result::Result<(), No> {
+    if announced < least {
         let what = format!(
-            "{announced}: this job needs at least {}",
-            job.min_peer_keys,
+            "{announced}: this job needs at least {least}",
             announced = counted(announced, "distinct key")
         );
         return Err(No::new("min_peer_keys", what));
     }
-    if announced > job.max_peer_keys {
+    if announced > most {
         let what = format!(
-            "{announced}: this job accepts at most {}",
-            job.max_peer_keys,
+            "{announced}: this job accepts at most {most}",
             announced = counted(announced, "distinct key")
         );
         return Err(No::new("max_peer_keys", what));

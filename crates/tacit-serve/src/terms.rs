@@ -1,14 +1,20 @@
 //! What is offered: the run that both sides would make, in the service's words, and both sides' view of it.
 
+mod question;
+
+pub use question::QuestionTerms;
+
 use crate::json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tacit::catalogue::OPRF;
 use tacit::crypto::text::counted;
-use tacit::data::records::{KeySpec, Normalisation};
+use tacit::data::keys::{KeyType, Named};
+use tacit::data::records::{KeySpec, MAX_IDENTIFIERS, Normalisation, OR};
 use tacit::job::psi::{Job, Learns, Protocol, Reveal, owner};
 use tacit::job::tags;
 use tacit::net::{Agreement, PublicKey, shown};
+use tacit::query::epsilon_text;
 use tacit::{Error, Result, Security, security_name};
 
 /// The version of the messages of a request, of what is signed, and of how a run follows from an offer.
@@ -23,6 +29,9 @@ pub(crate) const LONGEST_NAME: usize = 100;
 
 /// What an offer of lookups calls its kind of result.
 pub const LOOKUP: &str = "lookup";
+
+/// What an offer of an answer to a question calls its kind of result.
+pub const QUESTION: &str = "question";
 
 /// One of the two sides of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +79,10 @@ pub struct Left {
     pub rows: u64,
     /// Numbers over all common keys that the client may still get of the source.
     pub aggregates: u64,
+    /// What the epsilons of the client's further questions about the source may add up to, in millionths; nothing where
+    /// they are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<u64>,
 }
 
 /// A number of keys as it is told before a run is charged: rounded up to two digits, so that offers do not
@@ -127,7 +140,7 @@ pub struct Offer {
     pub case_fold: bool,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
-    /// The least and the most that one key adds to a number: `LEAST..MOST`.
+    /// The least and the most that one key adds to a number: `LEAST..MOST`, in the unit of its column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<String>,
     /// Whether the owner of a column gets what is made of it.
@@ -143,6 +156,9 @@ pub struct Offer {
     pub fitting_keys: u64,
     /// The digest of the publication that is looked up in, where the job answers lookups.
     pub publication: Option<String>,
+    /// The question that is answered, where the job answers them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionTerms>,
     /// What is left of the budgets.
     pub left: Left,
     /// What the run is for.
@@ -214,6 +230,16 @@ pub fn learns(name: &str) -> Option<Learns> {
 }
 
 impl Offer {
+    /// Who gets the result, as `side` sees it; nothing where the terms make no sense.
+    fn learns(&self, side: Side) -> Option<Learns> {
+        Some(match (side, learns(&self.result)?) {
+            (Side::Service, learns) => learns,
+            (Side::Client, Learns::Me) => Learns::Peer,
+            (Side::Client, Learns::Peer) => Learns::Me,
+            (Side::Client, Learns::Both) => Learns::Both,
+        })
+    }
+
     /// The run as `side` plays it, with its own key columns; how they are normalised stands in the terms.
     ///
     /// Errors: terms of lookups, or that make no sense or do not go together; another number of key columns.
@@ -228,13 +254,11 @@ impl Offer {
             let what = "this job answers lookups in a publication; name its tag file".into();
             return Err(Error::Parameter { name: "tags", what });
         }
-        let service = learns(&self.result).ok_or_else(|| odd("who gets the result"))?;
-        let learns = match (side, service) {
-            (Side::Service, learns) => learns,
-            (Side::Client, Learns::Me) => Learns::Peer,
-            (Side::Client, Learns::Peer) => Learns::Me,
-            (Side::Client, Learns::Both) => Learns::Both,
-        };
+        if self.question.is_some() {
+            let what = "this job answers a question in SQL; give its text".into();
+            return Err(Error::Parameter { name: "sql", what });
+        }
+        let learns = self.learns(side).ok_or_else(|| odd("who gets the result"))?;
         let (gives, asks) = match side {
             Side::Service => (&self.service_gives, &self.client_gives),
             Side::Client => (&self.client_gives, &self.service_gives),
@@ -242,7 +266,7 @@ impl Offer {
         let reveal: Reveal = self.reveal.parse().map_err(|_| odd("the kind of result"))?;
         let reveal =
             if matches!(reveal, Reveal::Payload(_)) { Reveal::Payload(asks.clone()) } else { reveal };
-        let bounds = self.bounds.as_deref().map(owner::bounds);
+        let bounds = self.bounds.as_deref().map(|text| owner::bounds(text, reveal.form()));
         let protocol = Protocol::named(&self.protocol);
         let levels = [Security::Malicious, Security::SemiHonest];
         let security = levels.into_iter().find(|level| security_name(*level) == self.security);
@@ -278,8 +302,18 @@ impl Offer {
 
     /// Both sides' runs, for what either learns; the names of columns play no part in that.
     fn both(&self) -> Result<(Job, Job)> {
-        let columns = KeySpec::text(vec![String::new(); self.key_columns.min(256)], Normalisation::default());
-        Ok((self.job(Side::Service, &columns)?, self.job(Side::Client, &columns)?))
+        let column = |name: &str| Named {
+            column: String::new(),
+            key_type: KeyType::named(name).unwrap_or(KeyType::TEXT),
+            label: None,
+        };
+        let mut identifiers = self.key_types.split(OR).take(MAX_IDENTIFIERS);
+        let mut columns = || identifiers.next().map(|types| types.split(", ").map(column));
+        let mut key = KeySpec::named(columns().into_iter().flatten(), Normalisation::default());
+        while let Some(further) = columns() {
+            key = key.or(further);
+        }
+        Ok((self.job(Side::Service, &key)?, self.job(Side::Client, &key)?))
     }
 
     /// The digest of the publication that is looked up in.
@@ -334,6 +368,9 @@ impl Offer {
         let (to_service, to_client) = if self.publication.is_some() {
             self.looked_up()?;
             (tags::learned_of_client(&client, keys), tags::learned_about(&service, service_keys))
+        } else if self.question.is_some() {
+            let [of_service, of_client] = [Side::Service, Side::Client].map(|side| self.answer(side));
+            (of_client?.will_learn_of(&client, keys), of_service?.will_learn_of(&service, service_keys))
         } else {
             let (of_service, of_client) = self.both()?;
             let to_client = of_service.will_learn_of(&service, service_keys, keys)?;
@@ -383,6 +420,7 @@ impl Offer {
         };
         lines.extend(gives(&service, &self.service_gives, self.service_bytes_a_key));
         lines.extend(gives(&client, &self.client_gives, self.client_bytes_a_key));
+        lines.extend(self.question_words()?);
         if self.min_matches > 0 {
             lines.push(format!("the number is withheld below {}", counted(self.min_matches, "matching key")));
         }
@@ -392,12 +430,12 @@ impl Offer {
                 shown(bounds)
             ));
         }
-        if self.result_to_owner {
+        if self.result_to_owner && self.question.is_none() {
             lines.push(
                 "the owner of the column gets the number too, and can read matching keys from it".to_owned(),
             );
         }
-        let Left { runs_today, rows, aggregates } = self.left;
+        let Left { runs_today, rows, aggregates, epsilon } = self.left;
         let runs = counted(runs_today, "run");
         lines.push(match self.publication {
             Some(_) => format!(
@@ -407,7 +445,11 @@ impl Offer {
             ),
             None => format!(
                 "left for {client}, including this run: {runs} of this job today; {rows} and {aggregates} \
-                 over all common keys in total",
+                 over all common keys in total{}",
+                epsilon.map_or(String::new(), |left| format!(
+                    "; and an epsilon of {} for all questions together",
+                    epsilon_text(left)
+                )),
                 rows = counted(rows, "row"),
                 aggregates = counted(aggregates, "number")
             ),

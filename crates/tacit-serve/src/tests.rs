@@ -57,7 +57,8 @@ pub(crate) fn offer(run: &str) -> Offer {
         max_peer_keys: 1000,
         fitting_keys: 1000,
         publication: None,
-        left: Left { runs_today: 1, rows: 100, aggregates: 0 },
+        question: None,
+        left: Left { runs_today: 1, rows: 100, aggregates: 0, epsilon: None },
         purpose: Some("Zweck: \u{e4}\u{1f600}".into()),
         agreement: None,
         expires: None,
@@ -357,17 +358,24 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
         ("key = \"bob.pub\"", "key = \"alice.key\"", "private key"),
         ("key = \"bob.pub\"", "fingerprint = \"12\"", "eight groups"),
         ("key = \"bob.pub\"", "label = \"b\"", "unknown setting `label`"),
+        ("key = \"bob.pub\"", "kee = \"bob.pub\"", "did you mean `key`?"),
         ("key = [\"id\"]", "key = []", "is empty"),
         ("key = [\"id\"]", "key = 3", "text in quotes"),
         ("input = \"table.csv\"", "input = []", "is empty"),
         ("input = \"table.csv\"", "input = [7]", "text in quotes"),
-        ("rows_in_total = 1000", "error_cells = \"skip\"\nrows_in_total = 1000", "give one of refuse, null"),
+        (
+            "rows_in_total = 1000",
+            "error_cells = \"skip\"\nrows_in_total = 1000",
+            "choose one of refuse, null",
+        ),
         ("rows_in_total = 1000", "encoding = \"klingon\"\nrows_in_total = 1000", "there is no `klingon`"),
-        ("source = \"table\"", "source = \"tables\"", "no [sources.tables]"),
+        ("source = \"table\"", "source = \"tables\"", "no [sources.tables]; did you mean `table`?"),
         ("allow = [\"bob\"]", "allow = [\"eve\"]", "no [peers.eve]"),
-        ("reveal = [\"rows\"]", "reveal = [\"all\"]", "give one of rows"),
+        ("reveal = [\"rows\"]", "reveal = [\"all\"]", "choose one of rows"),
+        ("reveal = [\"rows\"]", "reveal = [\"conut\"]", "did you mean `count`?"),
         ("reveal = [\"rows\"]", "reveal = [\"max:id\"]", "semi-honest"),
         ("runs_a_day = 9", "runs_a_day = 9\nbounds = \"7..3\"", "7 is above 3"),
+        ("runs_a_day = 9", "runs_a_day = 9\nbounds = \"0..5.5\"", "whole number"),
         ("runs_a_day = 9", "runs_a_day = 9\nresult_to_owner = 1", "true or false"),
         ("reveal = [\"rows\"]", "reveal = [\"sum\"]", "name the column"),
         ("reveal = [\"rows\"]", "reveal = [\"payload\"]", "give"),
@@ -520,7 +528,7 @@ impl Here {
     }
 
     pub(crate) fn ask() -> Ask {
-        Ask { job: "match".into(), reveal: None, result: None, key: None }
+        Ask { job: "match".into(), reveal: None, result: None, key: None, question: None }
     }
 
     /// Asks, and gets the offer.
@@ -759,7 +767,7 @@ fn tags_are_looked_up_when_the_service_is_done() {
     file.checked().unwrap();
     let keys = keys_of(&here, "ours.csv");
     let (records, _) = Records::open(&path("bob"), &here.bob, Side::Client).unwrap();
-    let ask = Ask { job: "known".into(), reveal: None, result: None, key: None };
+    let ask = Ask { job: "known".into(), ..Here::ask() };
     let offered = request::ask(here.connect(), &ask, &here.bob).unwrap();
     armed.set(true);
     let mut done = offered.look_up(&mut file, &[7; 32], (&keys, &id()), (&here.bob, &records), &()).unwrap();

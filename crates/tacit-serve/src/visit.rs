@@ -2,6 +2,7 @@
 
 mod list;
 mod lookup;
+mod question;
 
 pub(crate) use lookup::Publications;
 
@@ -27,7 +28,7 @@ use std::time::Duration;
 use tacit::crypto::fence::fenced;
 use tacit::crypto::text::counted;
 use tacit::data::table::Source;
-use tacit::job::psi::{self, Own, Owned, Reveal, Revealed, owner};
+use tacit::job::psi::{self, Own, Owned, Reveal, Revealed};
 use tacit::net::{Agreement, Identity, Limits, PublicKey, Session, Stats};
 use tacit::{Error, Result};
 
@@ -230,6 +231,10 @@ impl Visit<'_> {
                 self.intersect(session, &ask, &admitted, said)
             }
             Found::Lookup(lookup) => self.look_up(session, &ask, lookup, said),
+            Found::Question(job, source) => {
+                let admitted = rules::question::admit(job, source, &ask)?;
+                self.answer(session, &ask, &admitted, said)
+            }
         }
     }
 
@@ -357,16 +362,23 @@ impl Visit<'_> {
 
     fn charge(&self, ask: &Ask, admitted: &Admitted<'_>, rows: u64) -> Charge {
         Charge {
-            run: self.run.clone(),
-            time: self.house.times().1.0,
-            job: ask.job.clone(),
-            source: admitted.job.source.clone(),
-            input: admitted.source.place(),
-            peer: self.label.clone(),
-            fingerprint: self.account.clone(),
             rows,
             aggregate: admitted.run.reveal.is_aggregate()
                 && admitted.run.learns != tacit::job::psi::Learns::Me,
+            ..self.nothing(&ask.job, (&admitted.job.source, admitted.source.place()))
+        }
+    }
+
+    /// A charge of this run on a source, that costs nothing yet. It looks at the ledger for the time.
+    fn nothing(&self, job: &str, source: (&str, String)) -> Charge {
+        self.nothing_at(self.house.times().1.0, job, source)
+    }
+
+    /// The same at a time by which the ledger counts.
+    fn nothing_at(&self, time: u64, job: &str, source: (&str, String)) -> Charge {
+        Charge {
+            run: self.run.clone(),
+            ..Charge::nothing(time, job, source, (&self.label, self.account.clone()))
         }
     }
 
@@ -390,10 +402,12 @@ impl Visit<'_> {
             )
             .into());
         }
-        let rows = rules::rows_at_most(job, run, own.count(), own.keys().rows(), job.min_peer_keys.max(1))?;
+        let rows =
+            rules::rows_at_most(job, run, own.count(), own.keys().rows_at_most(), job.min_peer_keys.max(1))?;
         let charge = self.charge(ask, admitted, rows);
         let left = self.house.ledger(|ledger| rules::budget(ledger, job, source, &charge))?;
-        let fitting = rules::fitting_keys(job, run, (own.count(), own.keys().rows()), most, left.rows)?;
+        let fitting =
+            rules::fitting_keys(job, run, (own.count(), own.keys().rows_at_most()), most, left.rows)?;
         let base = tacit::ot::base_ot(job.base_ot(), run.security)?;
         let normalisation = source.key.normalisation;
         let is_payload = matches!(run.reveal, Reveal::Payload(_));
@@ -419,13 +433,14 @@ impl Visit<'_> {
             trim: normalisation.trim,
             case_fold: normalisation.case_fold,
             min_matches: run.min_matches,
-            bounds: run.bounds.map(owner::written),
+            bounds: run.written_bounds(),
             result_to_owner: run.result_to_owner,
             service_keys,
             min_peer_keys: job.min_peer_keys,
             max_peer_keys: most,
             fitting_keys: fitting,
             publication: None,
+            question: None,
             left,
             purpose: job.gate.purpose.clone(),
             agreement: job.gate.agreement.clone(),
@@ -478,8 +493,13 @@ impl Visit<'_> {
     ) -> std::result::Result<(), End> {
         let Ready { offer, accept, own, job, gift } = ready;
         let digest = own.digest().map_err(|error| rules::fault(&error))?;
-        let rows =
-            rules::rows_at_most(admitted.job, &admitted.run, own.count(), own.keys().rows(), accept.keys)?;
+        let rows = rules::rows_at_most(
+            admitted.job,
+            &admitted.run,
+            own.count(),
+            own.keys().rows_at_most(),
+            accept.keys,
+        )?;
         let charge_keys = accept.keys;
         let begin = Begin {
             offer: &offer,

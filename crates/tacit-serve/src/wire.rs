@@ -9,6 +9,8 @@ use tacit::{Error, Result};
 
 /// Bytes of a message, at most.
 const LARGEST_MESSAGE: usize = 1 << 16;
+/// Bytes of a question in a request, at most: an offer has it too, and escapes in JSON take up to six times as many.
+pub(crate) const MOST_QUESTION: usize = 1 << 13;
 /// Time for a message that takes its sender no work.
 pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 
@@ -24,6 +26,9 @@ pub struct Ask {
     pub result: Option<String>,
     /// The public key of the client's records, in hexadecimal digits, where TLS shows a certificate instead.
     pub key: Option<String>,
+    /// The question, of a job that answers them: its canonical text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
 }
 
 /// A no, with the rule that says so.
@@ -64,6 +69,8 @@ pub(crate) enum Message {
     Decline,
     /// The run begins.
     Go(Go),
+    /// Of a question: what the service puts in is ready, and the run may go on.
+    Ready,
     /// There is no run.
     Refusal(Refusal),
     /// The run is over.

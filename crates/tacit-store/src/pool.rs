@@ -18,7 +18,7 @@
 //! mark and forgets the salt of the file's keys and Δ, on the disk, before the failure is reported. A pool
 //! whose making fails is never a file that opens: its header comes last.
 //!
-//! **File.** A header (magic, version, role, security, mark of a burnt pool, count, pool id, salt, check of
+//! **File.** A header (magic, version, role, security, mark of a burnt pool, what made it, count, pool id, salt, check of
 //! the key, Δ of the sender sealed, digest), two copies of the position at offsets of their own, then chunks
 //! of [`CHUNK`] correlations, each sealed with AES-256-GCM under a key of this file alone (BLAKE3 of key and
 //! salt), bound to pool id, role and number. All integers are little-endian. A chunk can be opened without
@@ -51,6 +51,7 @@ const BODY: usize = 8 + 4 + 4 + 8 + 32 + 32 + 32 + 16 + TAG;
 const DIGEST: usize = 32;
 /// Of a header's body: the mark of a burnt pool, and what it keeps of the rest.
 const BURNT: usize = 14;
+const MAKER: usize = 15;
 const PUBLIC: usize = 56;
 const SLOT: usize = 8 + 32;
 /// Where the copies of the position stand: in blocks of the disk of their own.
@@ -179,6 +180,8 @@ pub struct Header {
     pub role: Role,
     /// Against what the protocol protected that made it.
     pub security: Security,
+    /// What made it, as a number of the caller's; 0 where that was not recorded.
+    pub maker: u8,
     /// How many correlations were made.
     pub count: u64,
     /// What both halves have in common and no other pool has.
@@ -197,7 +200,12 @@ impl Header {
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&VERSION.to_le_bytes());
         let security = u8::from(self.security == Security::Malicious);
-        out.extend_from_slice(&[u8::from(self.role == Role::Receiver), security, u8::from(burnt), 0]);
+        out.extend_from_slice(&[
+            u8::from(self.role == Role::Receiver),
+            security,
+            u8::from(burnt),
+            self.maker,
+        ]);
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(&self.id);
         debug_assert_eq!(out.len(), PUBLIC);
@@ -246,7 +254,7 @@ impl Header {
         match (role, security) {
             (Some(role), Some(security)) if blake3::hash(body).as_bytes() == digest && count <= MOST => {
                 let (id, salt) = (array(&body[24..56]), array(&body[56..88]));
-                Ok(Header { role, security, count, id, salt })
+                Ok(Header { role, security, maker: body[MAKER], count, id, salt })
             }
             _ => Err(FileError::Damaged { what: "header" }.into()),
         }
@@ -356,7 +364,7 @@ fn new_header(
     channel: &mut Channel,
     prg: &mut Prg,
     role: Role,
-    security: Security,
+    Made { security, maker }: Made,
     count: u64,
 ) -> Result<Header> {
     if count > MOST {
@@ -375,25 +383,40 @@ fn new_header(
     transcript.challenge_bytes("id", &mut id);
     let mut salt = [0; 32];
     prg.fill_bytes(&mut salt);
-    Ok(Header { role, security, count, id, salt })
+    Ok(Header { role, security, maker, count, id, salt })
+}
+
+/// How correlations are made, which a pool's header keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Made {
+    /// What the source protects against.
+    pub security: Security,
+    /// What the source is, as a number of the caller's; 0: not recorded.
+    pub maker: u8,
+}
+
+impl From<Security> for Made {
+    fn from(security: Security) -> Self {
+        Made { security, maker: 0 }
+    }
 }
 
 /// Makes `count` correlations with `source` and writes the sender's half to `out`, an empty file that the
 /// caller gives its name only after success. `progress` hears how many are done.
 ///
-/// `security` is what `source` protects against. Errors: more than 2^40 correlations, and those of the link,
+/// `made` says what `source` protects against and is. Errors: more than 2^40 correlations, and those of the link,
 /// of `source` and of the file.
 pub fn make_sender<W: Write + Seek>(
     channel: &mut Channel,
     prg: &mut Prg,
     source: &mut dyn CotSender,
-    security: Security,
+    made: impl Into<Made>,
     count: u64,
     key: &PoolKey,
     out: &mut W,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Header> {
-    let header = new_header(channel, prg, Role::Sender, security, count)?;
+    let header = new_header(channel, prg, Role::Sender, made.into(), count)?;
     let mut writer = Writer::new(out, key, header, source.delta())?;
     in_pieces(count, progress, |piece| {
         source.extend(channel, piece)?;
@@ -407,13 +430,13 @@ pub fn make_receiver<W: Write + Seek>(
     channel: &mut Channel,
     prg: &mut Prg,
     source: &mut dyn CotReceiver,
-    security: Security,
+    made: impl Into<Made>,
     count: u64,
     key: &PoolKey,
     out: &mut W,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Header> {
-    let header = new_header(channel, prg, Role::Receiver, security, count)?;
+    let header = new_header(channel, prg, Role::Receiver, made.into(), count)?;
     let mut writer = Writer::new(out, key, header, Block::ZERO)?;
     in_pieces(count, progress, |piece| {
         source.extend(channel, piece)?;

@@ -117,11 +117,8 @@ impl FileKey {
 
     /// Derived from a key file. Errors: as [`from_bytes`](Self::from_bytes), and those of the file.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(io_fault("unlocked: the key file"))?;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(KEY_FILE.end() + 1));
-        let most = *KEY_FILE.end() as u64 + 1;
-        file.take(most).read_to_end(&mut bytes).map_err(io_fault("unlocked: the key file"))?;
-        FileKey::from_bytes(&bytes)
+        let read = tacit_net::small::read(path, *KEY_FILE.end() as u64);
+        FileKey::from_bytes(&read.map_err(io_fault("unlocked: the key file"))?.0)
     }
 }
 

@@ -102,20 +102,25 @@ pub use tacit_store::{pool, sealed};
 
 /// Blocks, bits and pseudorandom streams.
 pub mod crypto {
-    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, fence, hex, lpn, simd, text, workers};
+    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, fence, hex, lpn, near, simd, text, workers};
 }
 
 /// Tables, their keys, and NumPy archives.
 pub mod data {
     pub use tacit_data::{
-        Written, columns, csv, file_id, generate, give, input, keys, machine, npz, object, place, records,
-        table, values,
+        By, Written, columns, csv, file_id, generate, give, input, keys, machine, npz, object, place,
+        records, table, values,
     };
 }
 
 /// Programs that people write, as circuits.
 pub mod lang {
     pub use tacit_lang::{Options, Part, Program, Type};
+}
+
+/// Questions in SQL about two tables, read and planned.
+pub mod query {
+    pub use tacit_query::*;
 }
 
 /// Connections to the other party.
@@ -127,13 +132,13 @@ pub mod net {
         Agreement, Cancel, Cause, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
         Observer, Options, Party, Protection, Proxy, PublicKey, PublicKeys, Reception, Recording, Result,
         SIGNATURE, Session, SessionId, Stats, Tls, Traffic, address_of, calendar, certificate, connect,
-        durable, escaped, invite, is_loopback, memory, name_successor, rendezvous, shown, succession,
+        durable, escaped, invite, is_loopback, memory, name_successor, rendezvous, shown, small, succession,
     };
 }
 
 /// Set intersection.
 pub mod psi {
-    pub use tacit_psi::vole_psi::{circuit, payload};
+    pub use tacit_psi::vole_psi::{circuit, link, payload};
     pub use tacit_psi::{Error, Result, okvs, oprf, paxos, sorted, vole_psi};
 }
 

@@ -10,6 +10,7 @@ pub use crate::catalogue::{
 };
 pub(crate) use crate::catalogue::{DEALT, POOL};
 use crate::{Error, Result};
+use tacit_crypto::near::one_of;
 use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
@@ -20,8 +21,7 @@ use zeroize::Zeroizing;
 pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt + Send + Sync>> {
     let name = name.unwrap_or(tacit_ot::base::DEFAULT);
     let Some(Runs::BaseOt(new)) = catalogue::find(name).map(|entry| entry.runs) else {
-        let known = tacit_ot::base::NAMES.join(", ");
-        let what = format!("there is no base OT `{name}`; choose one of {known}");
+        let what = format!("there is no base OT `{name}`; {}", one_of(name, tacit_ot::base::NAMES));
         return Err(Error::Parameter { name: "base-ot", what });
     };
     let base = new();

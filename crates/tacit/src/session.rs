@@ -7,8 +7,9 @@ mod transfers;
 
 pub use transfers::{ReceivedCots, SentCots};
 
+use crate::catalogue::{CIRCUIT, LINK};
 use crate::job::psi::{self, Learns, Outcome};
-use crate::job::{self, Ran, ot, pool};
+use crate::job::{self, Ran, link, ot, pool, query};
 use crate::ot::Own;
 use crate::{Error, Result, security_name};
 use std::io::{Seek, Write};
@@ -313,6 +314,48 @@ impl Session {
         Ok(self.computing(|session| session.run(job.agreement(&*base), run))?.0)
     }
 
+    /// Asks a question of our `elements` and `rows` and the peer's: see [`query::Job::run`].
+    ///
+    /// Secure only against a peer that follows the protocol; a session that asks for more refuses it.
+    pub fn run_query<E: AsRef<[u8]> + Sync>(
+        &self,
+        job: &query::Job,
+        elements: &[E],
+        rows: &query::Rows,
+        most_peer_keys: u64,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<query::Answer>> {
+        job.check()?;
+        self.allow(CIRCUIT.name)?;
+        self.allow_level(Security::SemiHonest)?;
+        let base = self.base()?;
+        self.computing(|session| {
+            session.timed(job.agreement(&*base), |opened| {
+                job.run(opened.channels(), &*base, elements, rows, most_peer_keys, observer)
+            })
+        })
+    }
+
+    /// Gives each of our `elements` (byte strings, each once) a random identifier, which it also has on the peer's side
+    /// if it is there: see [`link::Job`]. The peer may have `most_peer_keys`.
+    pub fn run_link<E: AsRef<[u8]> + Sync>(
+        &self,
+        job: &link::Job,
+        elements: &[E],
+        most_peer_keys: u64,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<link::Linked>> {
+        job.check()?;
+        self.allow(LINK.name)?;
+        self.allow_level(job.security)?;
+        let base = self.base()?;
+        self.computing(|session| {
+            session.timed(job.agreement(&*base), |opened| {
+                job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
+            })
+        })
+    }
+
     /// Does `work` with one connection and on the threads asked for, where each side has its own number of them.
     fn computing<T>(&self, work: impl FnOnce(&Session) -> T) -> T {
         let session = Session { threads: None, ..self.clone() };
@@ -324,6 +367,12 @@ impl Session {
 
     fn allow_psi(&self, job: &psi::Job) -> Result<Box<dyn BaseOt + Send + Sync>> {
         job.check()?;
+        // The peer refuses for itself what it cannot do, and this side would wait for it.
+        match self.endpoint {
+            Endpoint::Listen(_) => job.check_peer(true)?,
+            Endpoint::Connect(_) => job.check_peer(false)?,
+            Endpoint::Meet(_) | Endpoint::Call(_) => {}
+        }
         for protocol in job.protocol.candidates() {
             self.allow(protocol)?;
         }

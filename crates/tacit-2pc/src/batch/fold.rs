@@ -4,10 +4,13 @@
 //! The parties hold XOR shares of the rows, and of everything between them and the last circuit. What a row makes are
 //! [numbers](Part), each of which is added up over all rows, or of which the largest is kept:
 //!
-//! - A sum goes by carry-save adders over rows: of the bits of one weight three become one of that weight and one of
-//!   the next, for one AND gate, until two of each weight are left. All adders of a step are rows of one circuit, so
-//!   a step is a level; there are about log₁.₅ of the number of rows. n rows of b bits take about n·b AND gates.
-//! - The largest of n numbers goes by halves: ⌊n/2⌋ pairs side by side, and an odd one waits.
+//! - A sum uses carry-save adders over rows: three bits of one weight become one bit of that weight and one of the
+//!   next, for one AND gate, until two bits of each weight are left. All adders of a step are rows of one circuit, so
+//!   a step is a level, and there are about log₁.₅ of the number of rows. n rows of b bits take about n·b AND gates.
+//! - The largest of n numbers is found by halving: ⌊n/2⌋ pairs are compared side by side, and an odd one waits.
+//!
+//! The last circuit can have coins too: bits that each party draws half of, so that they are uniform and known to neither
+//! as long as one of them draws its half at random.
 //!
 //! Sizes and order of all steps follow from the number of rows and the circuits. Security, rounds and bytes are those of
 //! [rows side by side](super), with one comparison of terms for the whole.
@@ -17,8 +20,8 @@ use super::triples::Triples;
 use super::{Batch, Compared, Engine, Layout, PROTOCOL, Streams, Terms, agree_for, fitting, levels};
 use crate::circuit::{Bit, Builder, Circuit, FIRST_INPUT, Form, InvalidCircuit, Uint};
 use crate::{Error, OutputTo, Owner, Prepared, Result};
-use tacit_crypto::BitVec;
 use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{BitVec, Prg};
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
@@ -59,6 +62,9 @@ pub type Row<'a> = dyn Fn(&mut Builder, &Uint) -> Vec<Part> + 'a;
 /// of rows has.
 pub type Last<'a> = dyn Fn(&mut Builder, &[Uint]) -> Vec<Uint> + 'a;
 
+/// The same, of parts and coins.
+pub type LastOfCoins<'a> = dyn Fn(&mut Builder, &[Uint], &Uint) -> Vec<Uint> + 'a;
+
 /// A fold made ready for a number of rows.
 pub struct Fold {
     rows: usize,
@@ -69,6 +75,7 @@ pub struct Fold {
     /// Of each field the larger of two, where that is kept.
     larger: Vec<Option<Prepared>>,
     last: Prepared,
+    coins: usize,
 }
 
 /// Bits that a count of so many rows has.
@@ -94,6 +101,19 @@ impl Fold {
     ///
     /// Errors without rows, and where a circuit cannot be built.
     pub fn new(rows: usize, bits: usize, row: &Row<'_>, last: &Last<'_>) -> Result<Self> {
+        Self::with_coins(rows, bits, row, 0, &|builder, totals, _| last(builder, totals))
+    }
+
+    /// The same, whose last circuit has so many coins.
+    ///
+    /// Errors as [`new`](Self::new).
+    pub fn with_coins(
+        rows: usize,
+        bits: usize,
+        row: &Row<'_>,
+        coins: usize,
+        last: &LastOfCoins<'_>,
+    ) -> Result<Self> {
         if rows == 0 {
             return Err(Error::Usage { protocol: PROTOCOL, what: "a fold of no rows" });
         }
@@ -129,7 +149,7 @@ impl Fold {
         });
         let larger = larger.collect::<Result<_>>()?;
         let left = left(rows, &fields);
-        let last = prepared(left.iter().flatten().sum(), &mut |builder, input| {
+        let last = prepared(left.iter().flatten().sum::<usize>() + coins, &mut |builder, input| {
             let mut bits = input.bits().iter().copied();
             let mut totals = Vec::with_capacity(fields.len());
             for (field, columns) in fields.iter().zip(&left) {
@@ -137,9 +157,9 @@ impl Fold {
                     columns.iter().map(|&length| bits.by_ref().take(length).collect()).collect();
                 totals.push(field.total(builder, rows, &columns));
             }
-            last(builder, &totals)
+            last(builder, &totals, &Uint::from_bits(bits.collect()))
         })?;
-        Ok(Fold { rows, bits, row, fields, adder, larger, last })
+        Ok(Fold { rows, bits, row, fields, adder, larger, last, coins })
     }
 
     /// What both parties compare of it: the number of rows, and all circuits.
@@ -190,6 +210,16 @@ impl Fold {
         self.steps().into_iter().map(|(function, rows)| Layout::new(function.plan(1), rows)).collect()
     }
 
+    /// Gates of all circuits, in one form.
+    pub fn gates(&self) -> u64 {
+        self.steps().iter().map(|(function, _)| function.circuit().gates().len() as u64).sum()
+    }
+
+    /// AND gates of a row's circuit, in the form that runs.
+    pub fn row_ands(&self) -> u64 {
+        fitting(&self.row, self.rows).circuit().stats().and
+    }
+
     /// Triples that it uses up.
     pub fn triples(&self) -> u64 {
         self.layouts().iter().map(Layout::triples).sum()
@@ -233,6 +263,21 @@ impl Fold {
     pub fn run(
         &self,
         channel: &mut Channel,
+        streams: Streams<'_>,
+        role: Owner,
+        share: &Words<'_>,
+        output_to: OutputTo,
+        told: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<Vec<BitVec>>> {
+        self.run_with(&mut Prg::from_os(), channel, streams, role, share, output_to, told)
+    }
+
+    /// The same, with this party's half of the coins from `prg`.
+    #[expect(clippy::too_many_arguments, reason = "run() and where coins come from")]
+    pub(super) fn run_with(
+        &self,
+        prg: &mut Prg,
+        channel: &mut Channel,
         (sender, receiver): Streams<'_>,
         role: Owner,
         share: &Words<'_>,
@@ -263,10 +308,14 @@ impl Fold {
                 run.keep_largest(larger, numbers, rows)?;
             }
         }
-        let mut last = Packed::with_room(parts.iter().flatten().map(Packed::bits).sum());
+        let mut last =
+            Packed::with_room(parts.iter().flatten().map(Packed::bits).sum::<usize>() + self.coins);
         for column in parts.iter().flatten() {
             last.push(column.words(), column.bits());
         }
+        let mut coins = Zeroizing::new(vec![0u64; self.coins.div_ceil(64)]);
+        coins.iter_mut().for_each(|word| *word = prg.block().low());
+        last.push(&coins, self.coins);
         drop(parts);
         let outputs = run.open(fitting(&self.last, 1), &last)?;
         run.channel.flush()?;

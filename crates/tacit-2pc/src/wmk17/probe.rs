@@ -12,6 +12,9 @@ use tacit_crypto::{BitVec, Block, Prg, RHO};
 
 /// The chunk size that the paper found to be the best, with as many random columns as rows.
 const CHUNK: usize = 232;
+/// A guess of the evaluated copies and labels spoilt in them add up. So many bits more for the labels keep both, and the
+/// chance of a bad matrix, below what is promised for either.
+pub const LABEL_MARGIN: usize = 4;
 
 /// The chance, at most, that a random matrix of `k` rows and `w` columns, beside the identity, is not ρ-probe
 /// resistant.
@@ -76,13 +79,15 @@ pub struct ProbeMatrix {
 }
 
 impl ProbeMatrix {
-    /// The encoding of `inputs` bits for ρ = 40: chunks of nearly equal size, near the paper's 232.
+    /// The encoding of `inputs` bits for a session of 40 bits: chunks of nearly equal size, near the paper's 232.
     pub fn new(inputs: usize) -> Self {
         Self::with(inputs, RHO)
     }
 
-    /// As [`new`](Self::new) for this ρ: so many encoded bits tell nothing but with chance 2^-ρ of being guessed.
-    pub fn with(inputs: usize, rho: usize) -> Self {
+    /// As [`new`](Self::new) for a session of so many bits, so ρ is [`LABEL_MARGIN`] more: ρ encoded bits tell nothing but with
+    /// chance 2^-ρ of being guessed.
+    pub fn with(inputs: usize, bits: usize) -> Self {
+        let rho = bits + LABEL_MARGIN;
         let count = if inputs == 0 { 0 } else { ((inputs + CHUNK / 2) / CHUNK).max(1) };
         let mut matrix = ProbeMatrix { chunks: Vec::with_capacity(count), inputs, encoded: 0 };
         for c in 0..count {
@@ -238,7 +243,7 @@ mod tests {
     #[test]
     fn xors_of_few_rows_have_the_weight() {
         let weight = |bits: &BitVec| bits.blocks().iter().map(|b| b.to_u128().count_ones()).sum::<u32>();
-        let surer = ProbeMatrix::with(8, 44);
+        let surer = ProbeMatrix::with(8, 44 - LABEL_MARGIN);
         for (i, row) in surer.chunks[0].rows.iter().enumerate() {
             assert!(weight(row) + 1 >= 44, "row {i}");
             for other in &surer.chunks[0].rows[..i] {
@@ -250,15 +255,15 @@ mod tests {
         let matrix = ProbeMatrix::new(232);
         let rows = &matrix.chunks[0].rows;
         for i in 0..rows.len() {
-            assert!(weight(&rows[i]) as usize + 1 >= RHO, "row {i}");
+            assert!(weight(&rows[i]) as usize + 1 >= RHO + LABEL_MARGIN, "row {i}");
             for j in 0..i {
                 let mut pair = rows[i].clone();
                 pair.xor_assign(&rows[j]);
-                assert!(weight(&pair) as usize + 2 >= RHO, "rows {i} and {j}");
+                assert!(weight(&pair) as usize + 2 >= RHO + LABEL_MARGIN, "rows {i} and {j}");
                 for l in (0..j).step_by(29) {
                     let mut triple = pair.clone();
                     triple.xor_assign(&rows[l]);
-                    assert!(weight(&triple) as usize + 3 >= RHO, "rows {i}, {j} and {l}");
+                    assert!(weight(&triple) as usize + 3 >= RHO + LABEL_MARGIN, "rows {i}, {j} and {l}");
                 }
             }
         }

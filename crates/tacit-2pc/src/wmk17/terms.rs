@@ -68,7 +68,7 @@ impl<'a> Terms<'a> {
         job: &Job<'a>,
         mode: Mode,
     ) -> Result<(Self, Announced)> {
-        let mut transcript = Transcript::new("tacit wmk17 v2");
+        let mut transcript = Transcript::new("tacit wmk17 v3");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
         let garbler = (channel.party() == Party::First) == (role == Owner::Garbler);

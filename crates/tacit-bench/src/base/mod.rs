@@ -11,6 +11,7 @@ pub mod roted_paper;
 pub mod standard;
 
 use tacit::catalogue::{Assumption, Entry, Runs};
+use tacit::crypto::near::one_of;
 use tacit::limits::Limit;
 use tacit::{Error, Result, Security};
 use tacit_ot::BaseOt;
@@ -64,8 +65,8 @@ pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt 
     let Some(base) = name.filter(|name| NAMES.contains(name)).and_then(by_name) else {
         return tacit::ot::base_ot(name, security).map_err(|error| match name {
             Some(name) if by_name(name).is_none() => {
-                let known = [&NAMES[..], &library::NAMES].concat().join(", ");
-                let what = format!("there is no base OT `{name}`; choose one of {known}");
+                let known = [&NAMES[..], &library::NAMES].concat();
+                let what = format!("there is no base OT `{name}`; {}", one_of(name, known));
                 Error::Parameter { name: "base-ot", what }
             }
             _ => error,

@@ -5,17 +5,26 @@
 //! those that it excludes (`--connect` a `listen` in the file). The values become arguments before clap
 //! sees them, so the file and the command line cannot differ in what they allow.
 
+use crate::cli::help::OUTPUT_NAMES;
 use crate::cli::{fault, output};
 use clap::{Arg, ArgAction, Command};
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use tacit::crypto::near::nearest;
+use tacit::net::small;
 use tacit::{Blame, Error, Result};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Largest file of options that is read, in bytes.
+const LARGEST_CONFIG: u64 = 1 << 20;
+
 /// Options of which a run takes one: any of them on the command line hides the others of the file.
-const ALTERNATIVES: &[&[&str]] =
-    &[&["listen", "connect", "via"], &["identity", "insecure-plaintext"], &["peer", "insecure-plaintext"]];
+const ALTERNATIVES: &[&[&str]] = &[
+    &["listen", "connect", "via"],
+    &["identity", "insecure-plaintext"],
+    &["peer", "insecure-plaintext"],
+    &OUTPUT_NAMES,
+];
 
 /// The arguments of a run, and which of them a file gave.
 pub(crate) struct Merged {
@@ -66,10 +75,17 @@ pub(crate) fn merge(command: &Command, arguments: Vec<String>) -> Result<Merged>
     let Some(path) = config_path(&arguments)? else {
         return Ok(Merged { arguments, origins: Vec::new(), path: PathBuf::new() });
     };
-    let mut text = String::new();
     let fault = |what: String| Error::Input(format!("{}: {what}", path.display()));
-    output::open(&path)?
-        .read_to_string(&mut text)
+    let (bytes, _) = small::read(&path, LARGEST_CONFIG).map_err(|error| {
+        let is_stream = std::fs::metadata(&path).is_ok_and(|about| !about.is_file() && !about.is_dir());
+        // Of a file, opening it says more.
+        let opened = if is_stream { None } else { output::open(&path).err() };
+        opened.unwrap_or_else(|| fault(format!("cannot be read: {error}")))
+    })?;
+    if bytes.len() as u64 > LARGEST_CONFIG {
+        return Err(fault("larger than any configuration".into()));
+    }
+    let text = String::from_utf8(bytes.to_vec())
         .map_err(|e| fault(format!("cannot be read: {e}; it must be TOML in UTF-8")))?;
     let root = DeTable::parse(&text).map_err(|e| {
         let line = e.span().map_or(1, |span| line_of(&text, span.start));
@@ -116,7 +132,7 @@ impl File<'_> {
             if let DeValue::Table(inner) = value.get_ref() {
                 let Some(sub) = command.find_subcommand(name) else {
                     let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-                    let what = format!("unknown table [{name}]; the tables are {}", known.join(", "));
+                    let what = format!("unknown table [{name}]; {}", meant(name, &known, "tables"));
                     return Err(self.fault(key.span().start, &what));
                 };
                 path.push(name.to_owned());
@@ -132,7 +148,7 @@ impl File<'_> {
                 known.sort();
                 known.dedup();
                 let what =
-                    format!("unknown setting `{name}` for {place}; the settings are {}", known.join(", "));
+                    format!("unknown setting `{name}` for {place}; {}", meant(name, &known, "settings"));
                 return Err(self.fault(key.span().start, &what));
             } else {
                 // Of the options of that name below, one must take the value.
@@ -303,6 +319,19 @@ fn is_given(arguments: &[String], name: &str) -> bool {
 
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|b| *b == b'\n').count() + 1
+}
+
+/// The name that was meant, where one is near, else all of `what` there are.
+fn meant<N: AsRef<str>>(name: &str, known: &[N], what: &str) -> String {
+    let names = || known.iter().map(AsRef::as_ref);
+    let other = names().find(|other| OUTPUT_NAMES.contains(&name) && OUTPUT_NAMES.contains(other));
+    match other.or_else(|| nearest(name, names())) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+            format!("the {what} are {}", known.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,10 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("psi", "report", Kind::Result),
     ("psi", "spill", Kind::Folder),
     ("psi", "resume", Kind::Folder),
+    ("link", "output", Kind::Result),
+    ("link", "report", Kind::Result),
+    ("query", "output", Kind::Result),
+    ("query", "report", Kind::Result),
     ("request", "output", Kind::Result),
     ("request", "output-rest", Kind::Result),
     ("request", "output-all", Kind::Result),
@@ -52,6 +56,11 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("tags query", "output", Kind::Result),
     ("tags query", "output-rest", Kind::Result),
     ("tags query", "output-all", Kind::Result),
+    ("pair keygen", "out", Kind::Secret),
+    ("pair keygen", "salt-out", Kind::Secret),
+    ("pair encrypt", "output", Kind::Result),
+    ("pair match", "output", Kind::Result),
+    ("pair ids", "output", Kind::Result),
     ("eval", "output", Kind::Result),
     ("eval", "report", Kind::Result),
     ("eval", "offline", Kind::Secret),
@@ -60,6 +69,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("circuit draw", "output", Kind::Result),
     ("gateway", "state", Kind::Folder),
     ("demo", "dir", Kind::Folder),
+    ("ui", "folder", Kind::Folder),
     ("man", "dir", Kind::Folder),
     ("bench report", "output", Kind::Result),
     ("bench report", "svg", Kind::Folder),
@@ -174,6 +184,7 @@ mod tests {
         "pool-key", // every command with a peer
         "seal-key",
         "private", // of a publication that is made already
+        "sql-file",
         "tags",
         "tags-in", // which the benchmark hands to its other process
         "input",
@@ -197,6 +208,11 @@ mod tests {
         "against",
         "against-key",
         "allow",
+        "list",
+        "salt",
+        "pair-key",
+        "publisher",
+        "advertiser",
     ];
 
     /// Whoever adds an option that names a file says here or in `OUTPUTS` what becomes of the file.

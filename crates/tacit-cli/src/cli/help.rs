@@ -19,7 +19,10 @@ const OPTION_WIDTH: usize = 32;
 /// Where an option belongs that is not required. Those in front of the empty name are also in a `-h` that has no
 /// room for all.
 const HEADINGS: [(&str, &[&str]); 5] = [
-    (GIVE, &["input", "key", "role", "count", "listen", "connect", "via", "identity", "peer"]),
+    (
+        GIVE,
+        &["input", "key", "sql", "sql-file", "role", "count", "listen", "connect", "via", "identity", "peer"],
+    ),
     (
         "Result",
         &[
@@ -31,10 +34,14 @@ const HEADINGS: [(&str, &[&str]); 5] = [
             "output-all",
             "output-to",
             "out",
+            "id-column",
             "format",
             "report",
             "",
             "min-matches",
+            "min-group",
+            "allow",
+            "side",
             "aggregate",
             "eval",
             "duplicates",
@@ -94,7 +101,7 @@ const HEADINGS: [(&str, &[&str]); 5] = [
 ];
 
 /// In a short `-h` although they are in no list above.
-const ALSO_SHORT: [&str; 5] = ["dry-run", "list", "rows", "memory", "batch"];
+const ALSO_SHORT: [&str; 6] = ["dry-run", "explain", "list", "rows", "memory", "batch"];
 
 /// The command with its options under headings, and with texts that are wrapped once, where they are shown.
 pub(crate) fn arrange(command: Command) -> Command {
@@ -115,7 +122,25 @@ fn arrange_one(command: Command) -> Command {
         None => command,
     };
     let command = if named > FEW_OPTIONS { command.mut_args(under_heading) } else { command };
+    let has = |name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let command = match OUTPUT_NAMES.map(has) {
+        [true, true] | [false, false] => command,
+        _ => command.mut_args(with_both_names),
+    };
     command.mut_subcommands(arrange_one)
+}
+
+/// The two names that options for an output have: a command has one of them, and takes the other too.
+pub(crate) const OUTPUT_NAMES: [&str; 2] = ["out", "output"];
+
+fn with_both_names(arg: Arg) -> Arg {
+    let other = OUTPUT_NAMES.into_iter().find(|other| {
+        OUTPUT_NAMES.contains(&arg.get_long().unwrap_or_default()) && arg.get_long() != Some(other)
+    });
+    match other {
+        Some(other) => arg.alias(other),
+        None => arg,
+    }
 }
 
 fn under_heading(arg: Arg) -> Arg {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use tacit::Result;
 use tacit::crypto::text::counted;
-use tacit::data::keys::{KeyType, Named, NoType, Reason, Tally, listed, plain, quoted};
+use tacit::data::keys::{KeyType, Named, Reason, Tally, listed, plain, quoted};
 use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
 use tacit::data::table::Source;
 
@@ -21,6 +21,8 @@ Keys (--key COL[:TYPE]) are text if no type follows; use the same types in the s
   int, uuid, name                a whole number; a UUID; a name without accents and punctuation
   decimal, decimal:comma         an exact decimal: 1.50 is 1.5; with a comma before the fraction
   postcode:COUNTRY, postcode     a postcode
+  name~1, date~1, int~N          near matches: a character of a name, a digit of a date or day and
+                                 month exchanged, numbers up to N apart; a row is several keys
   TYPE:sha256                    your clear values are hashed (SHA-256 of their normal form)
   sha256-hex:TYPE, sha256-hex    your values are already such hashes
 Hashing protects nothing: anyone who can guess a value can hash it. LABEL=COL:TYPE gives the column a name
@@ -42,7 +44,7 @@ pub(crate) struct KeyArgs {
     #[arg(long)]
     no_case_fold: bool,
     /// Words that mean an empty cell in your file, such as NULL,\N,n/a
-    #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", num_args = 1, value_parser = word_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
     /// Shows up to N values that are not valid keys of their type, on this machine only
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -59,17 +61,36 @@ pub(crate) fn all<T: Clone>(lists: &[Columns<T>]) -> Vec<T> {
 }
 
 /// Reads columns of a key; a name in double quotes may hold commas and colons.
-pub(crate) fn key_list(text: &str) -> std::result::Result<Columns<Named>, NoType> {
-    Ok(Columns(listed(text).into_iter().map(Named::parse).collect::<std::result::Result<_, _>>()?))
+pub(crate) fn key_list(text: &str) -> std::result::Result<Columns<Named>, String> {
+    let parts = names(text)?.into_iter().map(Named::parse);
+    Ok(Columns(parts.collect::<std::result::Result<_, _>>().map_err(|error| error.to_string())?))
+}
+
+/// What to do about a list that a shell has cut.
+pub(crate) const GAP: &str =
+    "a name is missing beside a comma: write a,b without a blank, or quote the list, as in 'a, b'";
+
+/// The parts of a list of names, none of them empty: a shell cuts a list at its blanks.
+fn names(text: &str) -> std::result::Result<Vec<&str>, String> {
+    let parts = listed(text);
+    match parts.iter().any(|part| part.trim().is_empty()) {
+        true => Err(GAP.into()),
+        false => Ok(parts),
+    }
 }
 
 /// Reads columns whose names have an end that says what their text means: names stay in their quotes.
 pub(crate) fn typed_list(text: &str) -> std::result::Result<Columns<String>, String> {
-    Ok(Columns(listed(text).into_iter().map(str::to_owned).collect()))
+    Ok(Columns(names(text)?.into_iter().map(str::to_owned).collect()))
 }
 
 /// Reads columns.
 pub(crate) fn column_list(text: &str) -> std::result::Result<Columns<String>, String> {
+    Ok(Columns(names(text)?.into_iter().map(plain).collect()))
+}
+
+/// Reads words of cells, of which one may be empty.
+pub(crate) fn word_list(text: &str) -> std::result::Result<Columns<String>, String> {
     Ok(Columns(listed(text).into_iter().map(plain).collect()))
 }
 
@@ -192,8 +213,8 @@ fn hints(spec: &KeySpec, tally: &Tally) -> Vec<String> {
         let column = column(spec, part);
         let example = if name == "phone" { "phone:REGION" } else { name };
         hints.push(format!(
-            "column {column} looks like the type {name} and is compared as text; with --key {}:{example} on both \
-             sides other spellings match too",
+            "column {column} looks like the type {name} and is compared as text; named {}:{example} on both \
+             sides it matches other spellings too",
             quoted(column)
         ));
     }

@@ -61,7 +61,8 @@ pub(crate) struct PeerArgs {
     /// Allows --insecure-plaintext beyond this machine
     #[arg(long, requires = "insecure_plaintext")]
     i_understand: bool,
-    /// Rejects every protocol that a quantum computer breaks, and uses the base OT roted; must match on both sides
+    /// Rejects every protocol that a quantum computer breaks, and uses the base OT roted, which rests on module-LWE and on
+    /// an assumption of its own (docs/proofs/roted.md, 4.3); must match on both sides
     #[arg(long)]
     post_quantum: bool,
     /// Computing threads. An intersection without --memory uses all cores by default, and the two sides may

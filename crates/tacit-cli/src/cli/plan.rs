@@ -92,16 +92,42 @@ impl<'a> From<Option<&'a str>> for Picked<'a> {
     }
 }
 
+/// What a run would tell each side, in words.
+pub(crate) struct Learned<'a> {
+    other: &'a str,
+    /// What this side learns, with a peer's file of the same size; where it is known.
+    own: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for Learned<'a> {
+    fn from(other: &'a str) -> Self {
+        Learned { other, own: None }
+    }
+}
+
+impl<'a> From<&'a String> for Learned<'a> {
+    fn from(other: &'a String) -> Self {
+        Learned { other, own: None }
+    }
+}
+
+impl<'a> From<[&'a str; 2]> for Learned<'a> {
+    fn from([other, own]: [&'a str; 2]) -> Self {
+        Learned { other, own: Some(own) }
+    }
+}
+
 /// Prints the candidates, the fastest first, which of them is `chosen`, and why.
-pub(crate) fn show(
+pub(crate) fn show<'a>(
     context: &Context,
     name: &str,
     count: u64,
     link: &Link,
     candidates: &[Candidate],
     chosen: Picked<'_>,
-    learns: &str,
+    learns: impl Into<Learned<'a>>,
 ) -> Result<()> {
+    let learns = learns.into();
     let is_chosen = |candidate: &Candidate| match chosen {
         Picked::Named(named) => named == candidate.protocol,
         _ => true,
@@ -140,7 +166,8 @@ pub(crate) fn show(
             "rounds": candidate.rounds,
             "security": security_name(candidate.security),
             "assumptions": candidate.assumptions,
-            "other_side_learns": learns,
+            "other_side_learns": learns.other,
+            "this_side_learns": learns.own,
             "megabits": link.megabits,
             "round_trip_ms": link.round_trip.as_secs_f64() * 1e3,
         });
@@ -161,7 +188,7 @@ pub(crate) fn show(
         if let (Some(at), Some(why)) = (picked, why) {
             context.result(&json!(null), &format!("{}: {why}", candidates[at].protocol))?;
         }
-        context.result(&json!(null), &format!("the other side learns {learns}"))?;
+        context.result(&json!(null), &format!("the other side learns {}", learns.other))?;
     }
     Ok(())
 }

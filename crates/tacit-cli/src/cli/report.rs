@@ -43,30 +43,28 @@ impl Sides {
                 [] => format!("certificate in {}", name(chain)),
                 names => format!("certificate of {} ({})", names.join(", "), name(chain)),
             },
-            (None, Some(file)) => {
-                let public = file.with_extension("pub");
-                let key = format!("key {} ({})", Identity::load(file)?.public().fingerprint(), name(file));
-                called(key, PublicKey::comment_in(&public))
-            }
+            (None, Some(file)) => called(Identity::load(file)?.public(), file, &file.with_extension("pub")),
             (None, None) => unknown(),
         };
         let peer = match (certificates.1, keys.1) {
             (Some(called), _) => format!("certificate of {called}"),
-            (None, Some(file)) => {
-                let key = format!("key {} ({})", PublicKey::load(file)?.fingerprint(), name(file));
-                called(key, PublicKey::comment_in(file))
-            }
+            (None, Some(file)) => called(PublicKey::load(file)?, file, file),
             (None, None) => unknown(),
         };
         Ok(Sides { own, peer, input: super::keys::files(input) })
     }
 }
 
-/// A side with the name that the comment in its key file gives.
-fn called(key: String, comment: Option<String>) -> String {
-    match comment {
-        Some(comment) => format!("{comment} (a name in the key file, unverified), {key}"),
-        None => key,
+/// A side with the `key` out of `file`, and the name that the comment in the public key file gives it.
+fn called(key: PublicKey, file: &Path, public: &Path) -> String {
+    let proved = format!("key {} ({})", key.fingerprint(), name(file));
+    match key.comment_in(public) {
+        // In quotes that it cannot close, as it may read like the rest.
+        Some(comment) => {
+            let comment = comment.replace(['"', '“', '”'], "'");
+            format!("\"{comment}\" (a name in the key file, unverified), {proved}")
+        }
+        None => proved,
     }
 }
 

@@ -5,9 +5,9 @@ use crate::cli::Context;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
-use tacit::data::Written;
 use tacit::data::records::KeySet;
 use tacit::data::table::{Pass, Source};
+use tacit::data::{By, Written};
 use tacit::job::psi::{Job, Own, Reveal, Revealed};
 use tacit::{Error, Result};
 
@@ -35,11 +35,20 @@ pub(crate) struct ResultArgs {
 
 /// `--unfit`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Unfit {
+pub(crate) enum Unfit {
     /// The run does not start if a cell does not fit
     Refuse,
     /// The cell is left empty, and counted
     Null,
+}
+
+impl Unfit {
+    /// Tells a table what becomes of its cells that an output cannot hold.
+    pub(crate) fn tell(self, source: &Source) {
+        if self == Unfit::Null {
+            source.leave_unfit_empty();
+        }
+    }
 }
 
 /// These files, open.
@@ -64,6 +73,21 @@ impl ResultArgs {
         let options =
             [("output", &self.output), ("output-rest", &self.output_rest), ("output-all", &self.output_all)];
         options.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
+    }
+
+    /// Whether the rows that do not match are written.
+    pub(crate) const fn has_rest(&self) -> bool {
+        self.output_rest.is_some()
+    }
+
+    /// Whether all rows are written.
+    pub(crate) const fn has_all(&self) -> bool {
+        self.output_all.is_some()
+    }
+
+    /// Whether matching rows are written anywhere.
+    pub(crate) fn has_matches(&self) -> bool {
+        self.targets().any(|(option, _)| option != "output-rest")
     }
 
     /// Refuses files for a result that only the peer gets.
@@ -108,9 +132,7 @@ impl ResultArgs {
     /// Errors if rows of this table cannot go to the files, by their columns' types. Tells the table what `--unfit`
     /// wants done with single cells.
     pub(crate) fn admit(&self, source: &Source) -> Result<()> {
-        if self.unfit == Unfit::Null {
-            source.leave_unfit_empty();
-        }
+        self.unfit.tell(source);
         self.targets().try_for_each(|(_, target)| Ok(source.admits(target)?))
     }
 
@@ -201,17 +223,19 @@ impl Results {
         Ok(put)
     }
 
-    /// Writes the rows of a table whose numbers match, and ends the files; `done` is told when all but the
-    /// matching rows' has ended and that one is written.
+    /// Writes the rows of a table for whose numbers `matches_by` gives an identifier, with a column that says which one
+    /// where there is a `by`, and closes the files. `done` is called when the file of matching rows is written and all
+    /// others are closed.
     pub(crate) fn write_rows(
         self,
         source: &Source,
         pass: &Pass,
-        is_match: impl Fn(u64) -> bool,
+        (matches_by, by): (impl Fn(u64) -> Option<usize>, Option<By<'_>>),
         done: impl FnOnce() -> Result<()>,
     ) -> Result<Put> {
         let mut put = Put::default();
         let plain = |rows| Written { rows, emptied: 0 };
+        let is_match = |row| matches_by(row).is_some();
         if let Some(mut rest) = self.rest {
             let target = rest.target().to_owned();
             put.rest = Some(source.write_rows(pass, |row| !is_match(row), &target, &mut rest)?);
@@ -219,12 +243,17 @@ impl Results {
         }
         if let Some(mut all) = self.all {
             let target = all.target().to_owned();
-            put.all = Some(plain(source.write_rows_marked(pass, &is_match, &target, &mut all)?));
+            let rows = source.write_rows_by(pass, &matches_by, (true, by), &target, &mut all)?;
+            put.all = Some(plain(rows));
             all.commit()?;
         }
         if let Some(mut output) = self.output {
             let target = output.target().to_owned();
-            put.output = Some(plain(source.write_rows(pass, &is_match, &target, &mut output)?));
+            let rows = match by {
+                Some(_) => source.write_rows_by(pass, &matches_by, (false, by), &target, &mut output)?,
+                None => source.write_rows(pass, is_match, &target, &mut output)?,
+            };
+            put.output = Some(plain(rows));
             done()?;
             output.commit()?;
         }

@@ -7,7 +7,8 @@ use tacit::data::csv::{Delimiter, EmptyKeys, Encoding, ErrorCells, Header, MaxRo
 pub(crate) struct Dialect {
     #[command(flatten)]
     written: Written,
-    /// Rejects a table with an empty key column in a row, which otherwise matches nothing
+    /// Rejects a table with an empty key column in a row, which otherwise matches nothing; with --or-key in a
+    /// row that has none of the identifiers
     #[arg(long)]
     refuse_empty_keys: bool,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Written {
     /// The encoding of your file, such as windows-1252 or utf-16le, if it is not UTF-8; outputs are UTF-8
     #[arg(long, value_name = "NAME", value_parser = encoding)]
     encoding: Option<Encoding>,
-    /// Skips the first N lines of your file; the header comes after them
+    /// Skips the first N lines of your CSV file, or rows of your sheet; the header comes after them
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_lines: u64,
     /// Amounts in your CSV file that are computed on (COL:decimalN) have a comma before the fraction
@@ -60,9 +61,9 @@ enum Errors {
 }
 
 impl Dialect {
-    /// The options that were given, as they stand on a command line.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let mut words = self.written.words();
+    /// Options that differ from the usual ones, as they stand on a command line.
+    pub(crate) fn words_of(&self, own: &Options) -> Vec<String> {
+        let mut words = Written::words(own);
         if self.refuse_empty_keys {
             words.push("--refuse-empty-keys".to_owned());
         }
@@ -82,10 +83,9 @@ impl Written {
         self.options() == Options::default()
     }
 
-    /// The options that were given, as they stand on a command line.
-    fn words(&self) -> Vec<String> {
+    /// Options that differ from the usual ones, as they stand on a command line.
+    fn words(own: &Options) -> Vec<String> {
         let usual = Options::default();
-        let own = self.options();
         let char = |byte: u8| char::from(byte).to_string();
         let delimiter = match own.delimiter {
             Delimiter::Byte(b'\t') => Some("tab".to_owned()),
@@ -104,12 +104,15 @@ impl Written {
             value("--delimiter", delimiter),
             value("--quote", quote),
             value("--escape", own.escape.map(char)),
-            flag("--no-header", self.no_header),
+            flag("--no-header", own.header == Header::None),
             value("--encoding", own.encoding.map(|encoding| encoding.name().to_owned())),
             value("--skip-lines", differs(own.skip_lines != usual.skip_lines, own.skip_lines.to_string())),
             flag("--decimal-comma", own.decimal_comma),
             flag("--binary-as-text", own.binary_as_text),
-            value("--max-row", differs(own.max_row != usual.max_row, self.max_row.to_string())),
+            value(
+                "--max-row",
+                differs(own.max_row != usual.max_row, (own.max_row.bytes() >> 20).to_string()),
+            ),
             value("--error-cells", differs(own.error_cells != usual.error_cells, "null".to_owned())),
         ]
         .into_iter()

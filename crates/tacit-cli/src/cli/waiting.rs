@@ -46,6 +46,12 @@ pub(crate) fn observer(mode: Mode, peer: &str) -> Observer {
                                     still waiting"
                 ));
             }
+            Event::Vacant { address, number, vacant } => display.note(&format!(
+                "note: nobody has answered with the number {number} at the relay {address} for {}: {peer} may not be there \
+                 yet or be busy with another caller, or the code was mistyped, was used, has expired, or belongs to \
+                 another relay; still waiting",
+                in_words(*vacant)
+            )),
             Event::Over => *display = Display::default(),
             _ => {}
         }

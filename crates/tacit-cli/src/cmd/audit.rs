@@ -432,6 +432,10 @@ fn words(record: &Record) -> String {
             text(&terms["base_ot"])
         ),
     ];
+    let question = &terms["question"];
+    if !question.is_null() {
+        lines.push(format!("  question: {}", text(&question["text"])));
+    }
     for (label, member) in [("purpose", "purpose"), ("agreement", "agreement"), ("last day", "expires")] {
         if !terms[member].is_null() {
             lines.push(format!("  {label}: {}", text(&terms[member])));

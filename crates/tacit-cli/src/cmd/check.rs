@@ -1,14 +1,22 @@
 //! `tacit check`: the columns of a file, what a run would see in it, and a rehearsal with another one.
 
+mod rehearsed;
+pub(super) mod suggest;
+
 use crate::cli::Context;
+use crate::cli::identifiers::{self, OrKeyArgs};
 use crate::cli::keys::{self, Columns, KeyArgs, TYPES, key_list};
 use crate::cli::table::Dialect;
+use crate::cmd::query::{DuplicatesArg, SideArg};
 use serde_json::json;
 use std::path::PathBuf;
-use tacit::crypto::text::counted;
-use tacit::data::columns::{self, Column, Oddity, masked};
+use suggest::{Commands, few, hints, suggested};
+use tacit::crypto::text::{counted, escaped};
+use tacit::data::columns::{self, Column, FirstLine, Names};
+use tacit::data::csv::Header;
 use tacit::data::keys::{Named, quoted};
-use tacit::data::records::{KeySet, KeySpec, Shown, plain_join};
+use tacit::data::records::{Counts, KeySet, KeySpec, Shown, plain_join};
+use tacit::job::psi::check_variants;
 use tacit::{Error, Result};
 
 const AFTER: &str = "\
@@ -16,6 +24,7 @@ Examples:
   tacit check customers.csv
   tacit check --input customers.csv --key mail:email --show-refused 10
   tacit check --input customers.csv --key mail:email --against kunden.csv --against-key adresse:email
+  tacit check orders.csv --sql-file question.sql --against members.csv
 
 Without --key it lists the columns: the type that each seems to have, an example with letters and digits \
 masked, and the number of empty cells. Nothing is sent: with --against both files are read on this \
@@ -36,6 +45,11 @@ pub(crate) struct Args {
     input: Vec<PathBuf>,
     #[command(flatten)]
     key: KeyArgs,
+    #[command(flatten)]
+    or_key: OrKeyArgs,
+    /// The first line has the columns' names, although it looks like data or a title
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
     /// Shows the normal forms of the first N rows that have a key
     #[arg(long, value_name = "N", default_value_t = 0)]
     show_keys: u16,
@@ -45,6 +59,21 @@ pub(crate) struct Args {
     /// The other table's columns and types (default: those of --key)
     #[arg(long, value_name = "[LABEL=]COL[:TYPE]", num_args = 1, value_parser = key_list, requires = "against")]
     against_key: Vec<Columns<Named>>,
+    /// The other table's further identifiers, one for each --or-key (default: those of --or-key)
+    #[arg(long, value_name = "[LABEL=]COL[:TYPE],..", num_args = 1, value_parser = key_list, requires = "against_key")]
+    against_or_key: Vec<Columns<Named>>,
+    /// A question in SQL, as `tacit query` has it: answers it on both files in the clear
+    #[arg(long, value_name = "TEXT", requires = "against", conflicts_with = "sql_file")]
+    sql: Option<String>,
+    /// The file with the question; - for standard input
+    #[arg(long, value_name = "FILE", requires = "against")]
+    sql_file: Option<PathBuf>,
+    /// Which of a question's tables is yours, ours unless you say so; --against is the other
+    #[arg(long, value_enum, value_name = "ours|theirs", hide_possible_values = true, requires = "against")]
+    side: Option<SideArg>,
+    /// What happens if several rows of one side with the same key pass its part of a question's WHERE
+    #[arg(long, value_enum, value_name = "refuse|first", hide_possible_values = true, requires = "against")]
+    duplicates: Option<DuplicatesArg>,
     #[command(flatten)]
     table: Dialect,
 }
@@ -55,38 +84,66 @@ fn const_format() -> String {
 
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let args = Args { input: [args.input, args.files].concat(), files: Vec::new(), ..args };
+    if let Some(text) = crate::cmd::query::text(args.sql.as_deref(), args.sql_file.as_deref())? {
+        return rehearsed::rehearse(&args, &text, context);
+    }
+    for (name, is_given) in [("side", args.side.is_some()), ("duplicates", args.duplicates.is_some())] {
+        if is_given {
+            let what = "is for a question: give --sql or --sql-file too, or leave it out".to_owned();
+            return Err(Error::Parameter { name, what });
+        }
+    }
     if !args.key.is_given() {
+        args.or_key.refuse("is another identifier beside that of --key; give --key too")?;
         if args.against.is_some() {
             let what = "compares keys: name yours with --key";
             return Err(Error::Parameter { name: "against", what: what.into() });
         }
         return list(&args, context);
     }
-    let mut spec = args.key.spec();
+    let mut spec = args.or_key.add(args.key.spec())?;
     spec.shown.forms = args.show_keys.into();
     let theirs = match (&args.against, args.against_key.is_empty()) {
         (None, _) => None,
         (Some(path), true) => Some((path, spec.clone())),
         (Some(path), false) => {
             let named = KeySpec::named(keys::all(&args.against_key), spec.normalisation);
+            let named = identifiers::with_more("against-or-key", named, &args.against_or_key)?;
             Some((path, KeySpec { shown: spec.shown, nulls: spec.nulls.clone(), ..named }))
         }
     };
     if let Some((_, theirs)) = &theirs {
         agree(&spec, theirs)?;
     }
-    let (_, keys) = keys::read(&args.input, spec.clone(), &args.table, context)?;
+    check_variants(&spec)?;
+    let (source, keys) = keys::read(&args.input, spec.clone(), &args.table, context)?;
     let (mut object, mut text) = told(&keys::files(&args.input), &spec, &keys);
     object["name"] = json!("check");
+    let is_judged = !args.header && args.table.options().header == Header::Names;
+    let names = match args.table.options().header {
+        Header::None => Names::Numbers,
+        Header::Names if is_judged && source.is_doubtful() => Names::Doubtful,
+        Header::Names => Names::Given,
+    };
+    object["header"] = json!(names.word());
+    if names == Names::Doubtful {
+        text += "note: the first line may be data and not a header, so that it is not compared; if it is data, add \
+                 --no-header and name columns by their numbers; if it is a header, --header says so\n";
+    }
     if let Some((path, theirs)) = &theirs {
         let (_, other) = keys::read(std::slice::from_ref(path), theirs.clone(), &args.table, context)?;
         let (against, more) = told(&keys::files(std::slice::from_ref(path)), theirs, &other);
-        let matches = plain_join(keys.elements(), other.elements()).len() as u64;
+        let found = plain_join(keys.elements(), other.elements());
+        let matches = found.len() as u64;
         let warning = keys::suspicious(matches, keys.elements().len() as u64, other.elements().len() as u64);
         object["against"] = against;
         object["matches"] = json!(matches);
         object["suspicious"] = json!(warning);
-        text += &format!("{more}{matches}\n", matches = counted(matches, "match"));
+        text += &more;
+        text += &match spec.is_open() {
+            true => identifiers::matched(&spec, &keys.matched(&found), true, &mut object),
+            false => counted(matches, "match") + "\n",
+        };
         if let Some(warning) = warning {
             text += &format!("suspicious: {warning}\n");
         }
@@ -96,9 +153,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 
 /// Lists the columns, and what to run next.
 fn list(args: &Args, context: &Context) -> Result<()> {
-    let found = columns::look(&args.input, args.table.options())?;
+    let first = if args.header { FirstLine::Header } else { FirstLine::Judged };
+    let found = columns::look(&args.input, args.table.options(), first)?;
     let file = keys::files(&args.input);
-    let is_data = found.oddities.contains(&Oddity::NoHeader);
     let each = |column: &Column| {
         json!({
             "column": column.name,
@@ -110,9 +167,11 @@ fn list(args: &Args, context: &Context) -> Result<()> {
             "no_key": column.no_key,
         })
     };
-    let key = suggested(&found.columns);
-    let hints = hints(&found);
+    let key = suggested(&found);
+    let hints = hints(&found, key.as_deref());
     let mut object = json!({ "name": "check", "file": file, "rows": found.rows });
+    object["header"] = json!(found.names.word());
+    object["skip_lines"] = json!(found.options.skip_lines);
     object["columns"] = found.columns.iter().map(each).collect();
     object["suggested_key"] = json!(key);
     object["guessed_encoding"] = json!(found.guessed.map(|encoding| encoding.name()));
@@ -128,11 +187,7 @@ fn list(args: &Args, context: &Context) -> Result<()> {
         if name.len() < column.name.len() {
             name += "…";
         }
-        if is_data {
-            name = masked(&name);
-        }
-        let name = name.escape_debug().to_string();
-        lines.push([name, kind, column.example.clone(), share(column.empty, found.rows)]);
+        lines.push([escaped(&name), kind, column.example.clone(), share(column.empty, found.rows)]);
     }
     let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
@@ -145,112 +200,29 @@ fn list(args: &Args, context: &Context) -> Result<()> {
         let [name, kind, example] = [0, 1, 2].map(|at| format!("{:w$}", line[at], w = widths[at]));
         text += &format!("  {name}  {kind}  {example}  {}\n", line[3]);
     }
-    for column in found.columns.iter().filter(|column| !column.words.is_empty()) {
-        text += &format!(
-            "note: in column {}, {} may mean an empty cell; --null '{}' counts that as empty\n",
-            quoted(&column.name),
+    let words = found.columns.iter().filter(|column| !column.words.is_empty()).map(|column| {
+        let list: Vec<String> = column.words.iter().map(|word| quoted(word)).collect();
+        let named = if found.names == Names::Doubtful { "" } else { "column " };
+        escaped(&format!(
+            "in {named}{}, {} may mean an empty cell; --null '{}' counts that as empty",
+            column.name,
             column.words.join(", "),
-            column.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(",")
-        );
-    }
+            list.join(",")
+        ))
+    });
+    few(words.collect(), "more columns have such words")
+        .iter()
+        .for_each(|note| text += &format!("note: {note}\n"));
     hints.iter().for_each(|hint| text += &format!("note: {hint}\n"));
-    let inputs: Vec<String> =
-        args.input.iter().map(|path| format!("--input {}", shell(&path.to_string_lossy()))).collect();
-    let encoding = found.guessed.map(|encoding| ["--encoding".to_owned(), encoding.name().to_owned()]);
-    let written =
-        args.table.words().into_iter().chain(encoding.into_iter().flatten()).chain(args.key.nulls());
-    let written: String = written.map(|word| format!(" {}", shell(&word))).collect();
-    let inputs = inputs.join(" ");
-    let again = match &found.oddities[..] {
-        [Oddity::Title, ..] => Some(format!("--skip-lines {}", args.table.options().skip_lines + 1)),
-        [Oddity::NoHeader, ..] => Some("--no-header".to_owned()),
-        _ => None,
-    };
-    if let Some(again) = again {
-        text += &format!("\nto look again:          tacit check {inputs}{written} {again}");
-    } else if let Some(key) = key {
-        let key = shell(&key) + &written;
-        text += &format!(
-            "\nto check the keys:      tacit check {inputs} --key {key}\nto run with a peer:     tacit psi --connect \
-             HOST:7700 --identity tacit.key --peer peer.pub \\\n      {inputs} --key {key} --output matches.csv"
-        );
+    let commands = Commands::new(&args.input, &found, args.table, args.key.nulls());
+    if let Some(commands) = commands.next(&found, key.as_deref()) {
+        text += &format!("\n{commands}");
     }
     context.result(&object, text.trim_end())
 }
 
-/// What the owner of a table probably wants to change before a run, and why a number is not suggested as its key.
-pub(super) fn hints(found: &columns::Columns) -> Vec<String> {
-    let mut hints = Vec::new();
-    if let Some(encoding) = found.guessed {
-        hints.push(format!(
-            "the text is not UTF-8 and was read as {encoding}, which is a guess; if letters such as é come out wrong, \
-             name the right encoding",
-            encoding = encoding.name()
-        ));
-    }
-    hints.extend(found.oddities.iter().map(|oddity| match oddity {
-        Oddity::Title => {
-            "the first line seems to be a title and not the header; skip it (--skip-lines), or remove it".to_owned()
-        }
-        Oddity::NoHeader => {
-            "the first line seems to be data and not a header, so it is masked here and would not be compared; \
-             with --no-header columns are named by their numbers"
-                .to_owned()
-        }
-        Oddity::Twice(name) => {
-            format!("several columns are called {}; rename them to use one of them", quoted(name))
-        }
-        Oddity::NoRows => "the table has no rows, so nothing can match".to_owned(),
-    }));
-    let rising = found.columns.iter().filter(|column| column.rises);
-    hints.extend(rising.map(|column| {
-        format!(
-            "{} counts up from row to row, as numbers do that only your own system knows; it is a key only if your \
-             peer's file has the same numbers",
-            quoted(&column.name)
-        )
-    }));
-    if found.rows > 0 && suggested(&found.columns).is_none() {
-        hints.push(
-            "no column looks like a key; choose one that both files have, such as an e-mail address"
-                .to_owned(),
-        );
-    }
-    hints
-}
-
 /// Characters of a column's name in the list.
 const NAME_SHOWN: usize = 40;
-
-/// The column that most likely names a person or thing, as `--key` takes it. A number that counts rows is none.
-pub(super) fn suggested(columns: &[Column]) -> Option<String> {
-    let is_one = |column: &Column| columns.iter().filter(|other| other.name == column.name).count() == 1;
-    let usable: Vec<&Column> = columns
-        .iter()
-        .filter(|column| {
-            is_one(column) && !column.rises && !column.example.is_empty() && !column.name.is_empty()
-        })
-        .collect();
-    let of = |kinds: &[&str], is_good: fn(&Column) -> bool| {
-        usable.iter().copied().find(|column| kinds.contains(&column.key_type) && is_good(column))
-    };
-    let found = of(&["email"], |_| true)
-        .or_else(|| of(&["uuid"], |_| true))
-        .or_else(|| of(&["phone", "phone:REGION"], |_| true))
-        .or_else(|| of(&["text"], |column| column.distinct && is_called_name(column)))
-        .or_else(|| of(&["text", "int"], |column| column.distinct))
-        .or_else(|| of(&["text"], is_called_name))
-        .or_else(|| of(&["text", "int"], |_| true))?;
-    let name = quoted(&found.name);
-    Some(if found.key_type == "text" { name } else { format!("{name}:{}", found.key_type) })
-}
-
-/// Whether a column's name says that its cells are names.
-fn is_called_name(column: &Column) -> bool {
-    let called = column.name.to_lowercase();
-    let words = ["nom", "nombre", "nome", "naam", "navn", "namn", "imię", "nazwisko"];
-    called.contains("name") || called.split(|c: char| !c.is_alphabetic()).any(|word| words.contains(&word))
-}
 
 fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
@@ -260,22 +232,13 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A word quoted for the shell; on Windows for PowerShell, and for its predecessor if the word has no quotes.
-pub(super) fn shell(word: &str) -> String {
-    if cfg!(windows) {
-        let plain = |c: char| c.is_alphanumeric() || "_-./:=+\\".contains(c);
-        return if word.chars().all(plain) {
-            word.to_owned()
-        } else {
-            format!("\"{}\"", word.replace('"', "`\""))
-        };
-    }
-    let plain = |c: char| c.is_alphanumeric() || "_-./:=@+,".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
 /// What a handshake would say, without the peer.
 fn agree(ours: &KeySpec, theirs: &KeySpec) -> Result<()> {
+    if ours.identifiers() != theirs.identifiers() {
+        let [here, there] = [ours, theirs].map(|spec| counted(spec.identifiers(), "identifier"));
+        let what = format!("your rows have {here}, the other file's {there}; give the same number for both");
+        return Err(Error::Parameter { name: "against-or-key", what });
+    }
     let settings = [
         ("types", ours.agreed_types(), theirs.agreed_types()),
         ("labels", ours.agreed_labels(), theirs.agreed_labels()),
@@ -304,8 +267,16 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         "keys": distinct,
         "duplicates": keys.duplicate_rows(),
         "rows_without_key": keys.rows_without_key(),
-        "empty": keys.rows_without_key() - keys.tally().unfit(),
     });
+    let several = spec.has_several();
+    if spec.is_open() {
+        let [rows, values] = [|of: &Counts| of.rows, |of: &Counts| of.distinct]
+            .map(|of| keys.counts().iter().map(of).collect::<Vec<_>>());
+        object["identifiers"] = identifiers::object(spec, &rows, Some(&values));
+    }
+    if !several {
+        object["empty"] = json!(keys.rows_without_key() - keys.tally().unfit());
+    }
     keys::refused(spec, keys.tally(), &mut object);
     let longest = keys.tally().longest;
     let told = |what: &str, many: u64, line: u64| (many > 0).then(|| json!({what: many, "line": line}));
@@ -315,16 +286,28 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
     if forms > 0 {
         object["normal_forms"] = json!(keys.tally().forms);
     }
-    let mut text = format!(
-        "{file}: {}, {} ({}), {}, {} with an empty key, {} refused\n{}",
-        counted(keys.rows(), "row"),
-        counted(distinct, "distinct key"),
-        spec.agreed_types(),
-        counted(keys.duplicate_rows(), "duplicate"),
-        counted(keys.rows_without_key() - keys.tally().unfit(), "row"),
-        keys.tally().unfit(),
-        keys::refused_text(spec, keys.tally(), true),
-    );
+    let (rows, types) = (counted(keys.rows(), "row"), spec.agreed_types());
+    let all = format!("{file}: {rows}, {} ({types})", counted(distinct, identifiers::noun(Some(spec))));
+    let repeated = counted(keys.duplicate_rows(), "duplicate");
+    let mut text = match several {
+        true => {
+            let none = counted(keys.rows_without_key(), "row");
+            let mut text = format!("{all}, {repeated}, {none} with none of them\n");
+            for (name, of) in spec.identifier_names().iter().zip(keys.counts()) {
+                text += &format!("  {name}: {}, {} distinct\n", counted(of.rows, "row"), of.distinct);
+            }
+            text
+        }
+        false => format!(
+            "{all}, {repeated}, {} with an empty key, {} refused\n",
+            counted(keys.rows_without_key() - keys.tally().unfit(), "row"),
+            keys.tally().unfit(),
+        ),
+    };
+    if spec.has_variants() {
+        text += &identifiers::likeness(spec, keys, &mut object);
+    }
+    text += &keys::refused_text(spec, keys.tally(), true);
     if longest.bytes > 0 {
         text += &format!(
             "longest quoted cell: {}, in the row at line {}",

@@ -116,6 +116,14 @@ impl AggregateArg {
     }
 }
 
+/// The OT extension that --ot names, which is called by the name of the other commands' option in the library.
+fn extension(args: &Args) -> Result<&'static catalogue::Entry> {
+    ot::protocol(&args.ot, args.security.into()).map_err(|error| match error {
+        Error::Parameter { name: "protocol", what } => Error::Parameter { name: "ot", what },
+        other => other,
+    })
+}
+
 /// What `tacit eval` does besides evaluations.
 #[derive(clap::Subcommand)]
 enum Command {
@@ -187,8 +195,8 @@ pub(crate) struct Args {
     /// Only estimates the cost: over --link, or over the link to a peer that does a dry run too
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run: how many evaluations to estimate
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32), requires = "dry_run")]
+    /// With --dry-run: how many evaluations to estimate; with --batch as many as the table has rows
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32), requires = "dry_run", conflicts_with = "batch")]
     rows: u64,
     #[command(flatten)]
     report: ReportArgs,
@@ -227,7 +235,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     }
     args.given.check()?;
     let output_to = output_to(args.output_to);
-    let ot = if args.ot == "auto" { None } else { Some(ot::protocol(&args.ot, args.security.into())?) };
+    let ot = if args.ot == "auto" { None } else { Some(extension(&args)?) };
     let protocol = catalogue::find(&args.protocol);
     let options = Options { protocol, copies: Copies::by_name(&args.copies), ot };
     let role = match args.role {
@@ -254,8 +262,20 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
         );
         return Err(Error::Parameter { name: "pool", what });
     }
+    let fields = args.format.fields(function.fields(role));
+    let inputs = match &form.program {
+        Some(program) => Inputs::Literals(program, role),
+        None => Inputs::Numbers(&fields),
+    };
+    let read_table = || args.given.batch.then(|| batch::Table::read(&args.given, inputs)).transpose();
     if args.dry_run {
-        return dry_run::run(&args, &function, &job, context);
+        // Without a role it is not known which columns are this side's.
+        let table = if args.role.is_some() { read_table()? } else { None };
+        if args.role.is_some() && !args.given.batch && !args.given.input.is_empty() {
+            single(inputs, &args.given.input)?;
+        }
+        let rows = table.map_or(args.rows, |table| table.rows().len().max(1) as u64);
+        return dry_run::run(&args, rows, &function, &job, context);
     }
     if let Some(entry) = protocol {
         args.peer.allow(entry.name)?;
@@ -270,12 +290,7 @@ pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
                 .into(),
         ));
     }
-    let fields = args.format.fields(function.fields(role));
-    let inputs = match &form.program {
-        Some(program) => Inputs::Literals(program, role),
-        None => Inputs::Numbers(&fields),
-    };
-    let table = args.given.batch.then(|| batch::Table::read(&args.given, inputs)).transpose()?;
+    let table = read_table()?;
     let rows = match &table {
         Some(table) => table.rows(),
         None => &[single(inputs, &args.given.input)?][..],

@@ -1,15 +1,17 @@
 //! `tacit init`: six questions, and a configuration or a policy with comments.
 
-use super::check::{hints, shell, suggested};
+use super::check::suggest::{PHONE_OF_A_REGION, hints, is_plain, part, shell, suggested};
 use crate::cli::Context;
 use crate::cli::keys::key_list;
 use crate::cli::output::{Output, name};
 use serde_json::json;
+use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
-use tacit::crypto::text::counted;
-use tacit::data::columns::{self, Columns, Oddity};
-use tacit::data::csv::{Encoding, Options};
+use tacit::crypto::near::nearest;
+use tacit::crypto::text::{counted, escaped, shown};
+use tacit::data::columns::{self, Column, Columns, FirstLine, Names, Oddity};
+use tacit::data::csv::{Header, Options};
 use tacit::data::keys::{Named as NamedKey, listed, quoted as quoted_column};
 use tacit::net::{Identity, PublicKeys};
 use tacit::{Error, Result};
@@ -43,11 +45,8 @@ pub(crate) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let out = args.out.unwrap_or_else(|| if args.policy { "policy.toml" } else { "job.toml" }.into());
     Output::check(&out, false)?;
-    let mut questions = Questions { answers: std::io::stdin().lock(), asked: 0 };
+    let mut questions = Questions { answers: std::io::stdin().lock(), asked: 0, out: &out };
     let answers = questions.all(args.policy)?;
-    let written = (Named::new("--out", &out), Kind::Result);
-    let needed = [&answers.input, &answers.identity, &answers.peer];
-    check_outputs(&[written], &needed.map(|file| Named::new("--input", Path::new(file))))?;
     let text = if args.policy { answers.policy(&out) } else { answers.config() };
     let mut file = Output::create(&out)?;
     file.write_all(text.as_bytes()).map_err(|e| Error::file(&out, "writing the answers", e))?;
@@ -79,16 +78,18 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// Who asks, and how often.
-struct Questions<R> {
+struct Questions<'o, R> {
     answers: R,
     asked: u32,
+    /// The file to write, which no answer may name.
+    out: &'o Path,
 }
 
 /// What was answered.
 struct Answers {
     input: String,
-    /// The encoding that was guessed, where the table is not UTF-8.
-    encoding: Option<Encoding>,
+    /// How the table is read.
+    options: Options,
     rows: u64,
     key: Vec<String>,
     learns: String,
@@ -97,25 +98,15 @@ struct Answers {
     peer: String,
 }
 
-impl<R: BufRead> Questions<R> {
+impl<R: BufRead> Questions<'_, R> {
     fn all(&mut self, policy: bool) -> Result<Answers> {
-        let mut table = None;
-        let input = self.ask("Your table, such as customers.csv", "", |path| {
-            let found =
-                columns::look(&[PathBuf::from(path)], Options::default()).map_err(|e| e.to_string())?;
-            table = Some(found);
-            Ok(path.to_owned())
-        })?;
-        let none = Columns { rows: 0, columns: Vec::new(), oddities: Vec::new(), guessed: None };
-        let table = table.unwrap_or(none);
-        hints(&table).iter().for_each(|hint| say(&format!("    {hint}")));
-        let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
-        let has_names = !table.oddities.iter().any(|one| matches!(one, Oddity::Title | Oddity::NoHeader));
-        let default = suggested(&table.columns).filter(|key| has_names && is_key(key, &names).is_ok());
-        let default = default.unwrap_or_default();
-        let listed: Vec<String> = names.iter().map(|name| quoted_column(name)).collect();
-        let question = format!("The column, or columns with commas, to match by ({})", listed.join(", "));
-        let key = self.ask(&question, &default, |key| is_key(key, &names))?;
+        let (input, table, key) = loop {
+            self.asked = 0;
+            let (input, table) = self.table()?;
+            if let Some(key) = self.key(&table)? {
+                break (input, table, key);
+            }
+        };
         let learns = if policy {
             let question = "What a run reveals to your peer: its matching rows, or their count";
             self.ask(question, "rows", |answer| one_of(answer, &["rows", "count"]))?
@@ -128,26 +119,117 @@ impl<R: BufRead> Questions<R> {
             false => ("How you meet: listen ADDRESS, connect HOST:PORT, or via RELAY", "listen 0.0.0.0:7700"),
         };
         let reach = self.ask(question, default, |answer| reached(answer, policy))?;
+        let out = self.out;
         let identity = self.ask("The file of your private key", "tacit.key", |file| {
-            is_key_file(file, |path| Identity::load(path).map(drop))
+            is_not(out, file).and_then(|()| is_key_file(file, |path| Identity::load(path).map(drop)))
         })?;
         let peer = self.ask("The file of your peer's public key", "peer.pub", |file| {
-            is_key_file(file, |path| PublicKeys::load(path).map(drop))
+            is_not(out, file).and_then(|()| is_key_file(file, |path| PublicKeys::load(path).map(drop)))
         })?;
-        Ok(Answers { input, encoding: table.guessed, rows: table.rows, key, learns, reach, identity, peer })
+        Ok(Answers { input, options: table.options, rows: table.rows, key, learns, reach, identity, peer })
+    }
+
+    /// The columns of the key; `None` where another table is to be read.
+    fn key(&mut self, table: &Columns) -> Result<Option<Vec<String>>> {
+        let default = suggested(table);
+        hints(table, default.as_deref()).iter().for_each(|hint| tell(&format!("    {hint}")));
+        let columns = &table.columns;
+        let default = default.filter(|key| is_plain(key) && is_key(key, columns).is_ok()).unwrap_or_default();
+        let is_column = columns.iter().any(|column| column.name == ANOTHER_TABLE);
+        let back = if is_column { String::new() } else { format!("; {ANOTHER_TABLE} for another table") };
+        let question =
+            format!("The column, or columns with commas, to match by ({}{back})", listing(columns));
+        self.ask(&question, &default, |key| match key {
+            ANOTHER_TABLE if !is_column => Ok(None),
+            key => is_key(key, columns).map(Some),
+        })
+    }
+
+    /// The table, and what it holds. Where its first line may be no header, that is a question of its own: without the
+    /// answer no cell of that line is shown.
+    fn table(&mut self) -> Result<(String, Columns)> {
+        let look = |path: &str, options, first| {
+            columns::look(&[PathBuf::from(path)], options, first).map_err(|error| error.to_string())
+        };
+        let out = self.out;
+        self.asked += 1;
+        loop {
+            let input = self.again("Your table, such as customers.csv", "", |path| match path {
+                // The answers come from there.
+                "-" => Err("a table on standard input cannot be read here; name a file".to_owned()),
+                path => {
+                    is_not(out, path)?;
+                    look(path, Options::default(), FirstLine::Judged).map(|found| (path.to_owned(), found))
+                }
+            })?;
+            let (path, found) = input;
+            let options = found.options;
+            let title = found.oddities.iter().find_map(|oddity| match oddity {
+                Oddity::Title(lines) => Some(*lines),
+                _ => None,
+            });
+            let mut judged = Ok(found);
+            if let Some(lines) = title {
+                let question = format!("Skip the first {} as a title? y or n", counted(lines, "line"));
+                if !self.again(&question, "y", yes)? {
+                    judged = look(&path, Options { skip_lines: 0, ..options }, FirstLine::Header);
+                }
+            }
+            if let Ok(found) = &judged
+                && found.oddities.contains(&Oddity::NoHeader)
+            {
+                let fields = counted(found.columns.len(), "field");
+                let question =
+                    format!("Is the first line ({fields}) a header, with the columns' names? y or n");
+                let (header, first) = match self.again(&question, "", yes)? {
+                    true => (Header::Names, FirstLine::Header),
+                    false => (Header::None, FirstLine::Judged),
+                };
+                let guessed = found.guessed;
+                judged = look(&path, Options { header, ..found.options }, first)
+                    .map(|found| Columns { guessed, ..found });
+            } else if let Ok(found) = &judged
+                && found.names == Names::Doubtful
+            {
+                judged = Err("a column's name looks like data; rename it in the file first".to_owned());
+            }
+            if let Ok(found) = &judged
+                && !has_own_name(&found.columns)
+            {
+                judged = Err(
+                    "every column shares its name with another, so none can be the key; rename them in the \
+                              file, or name another table"
+                        .to_owned(),
+                );
+            }
+            match judged {
+                Ok(found) => return Ok((path, found)),
+                Err(what) => tell(&format!("    {what}")),
+            }
+        }
+    }
+
+    /// The next question.
+    fn ask<T>(
+        &mut self,
+        question: &str,
+        default: &str,
+        read: impl FnMut(&str) -> std::result::Result<T, String>,
+    ) -> Result<T> {
+        self.asked += 1;
+        self.again(question, default, read)
     }
 
     /// Asks until `read` takes the answer.
-    fn ask<T>(
+    fn again<T>(
         &mut self,
         question: &str,
         default: &str,
         mut read: impl FnMut(&str) -> std::result::Result<T, String>,
     ) -> Result<T> {
-        self.asked += 1;
         let bracket = if default.is_empty() { String::new() } else { format!(" [{default}]") };
         loop {
-            say(&format!("{}/6 {question}{bracket}:", self.asked));
+            tell(&format!("{}/6 {question}{bracket}:", self.asked));
             let mut line = String::new();
             let read_line = self.answers.read_line(&mut line);
             let got = read_line.map_err(|e| Error::Input(format!("standard input: cannot be read: {e}")))?;
@@ -163,33 +245,93 @@ impl<R: BufRead> Questions<R> {
                 answer => answer,
             };
             if answer.is_empty() {
+                tell("    this question has no default; type an answer");
                 continue;
             }
             match read(answer) {
                 Ok(answer) => return Ok(answer),
-                Err(what) => say(&format!("    {what}")),
+                Err(what) => tell(&format!("    {what}")),
             }
         }
     }
 }
 
-/// The columns of a key that the table has.
-fn is_key(key: &str, names: &[&str]) -> std::result::Result<Vec<String>, String> {
-    key_list(key).map_err(|e| e.to_string())?;
-    let parts = listed(key);
-    for part in &parts {
-        let column = NamedKey::parse(part).map_err(|e| e.to_string())?.column;
-        match names.iter().filter(|name| **name == column).count() {
-            1 => {}
-            0 => return Err(format!("there is no column `{column}`; the columns are {}", names.join(", "))),
-            _ => {
+/// A line on standard error, which may have words of a file: none of them steers a terminal.
+fn tell(line: &str) {
+    say(&escaped(line));
+}
+
+/// Whether some column shares its name with no other.
+fn has_own_name(columns: &[Column]) -> bool {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    columns.iter().for_each(|column| *counts.entry(column.name.trim()).or_default() += 1);
+    counts.is_empty() || counts.values().any(|count| *count == 1)
+}
+
+/// Refuses an answer that names the file to write, or would have it read as a part of the table.
+fn is_not(out: &Path, file: &str) -> std::result::Result<(), String> {
+    let written = (Named::new("--out", out), Kind::Result);
+    let needed = [Named::new("--input", Path::new(file))];
+    check_outputs(&[written], &needed).map(drop).map_err(|error| error.to_string())
+}
+
+fn yes(answer: &str) -> std::result::Result<bool, String> {
+    match &*answer.to_lowercase() {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        _ => Err("answer y or n".to_owned()),
+    }
+}
+
+/// The answer that asks for the table once more.
+const ANOTHER_TABLE: &str = "back";
+
+/// Columns that a question lists.
+const LISTED_COLUMNS: usize = 20;
+
+/// Columns with their types, of which the first are listed.
+fn listing(columns: &[Column]) -> String {
+    let mut listed: Vec<String> =
+        columns.iter().take(LISTED_COLUMNS).map(|column| shown(&part(column))).collect();
+    let rest = columns.len().saturating_sub(LISTED_COLUMNS);
+    listed.extend((rest > 0).then(|| format!("… and {rest} more")));
+    listed.join(", ")
+}
+
+/// The columns of a key that the table has, each with the type that its cells have unless the answer names one.
+fn is_key(key: &str, columns: &[Column]) -> std::result::Result<Vec<String>, String> {
+    let parts = listed(key).into_iter().map(str::trim).map(|written| {
+        let name = NamedKey::parse(written).map_err(|e| e.to_string())?.column;
+        let mut found = columns.iter().filter(|column| column.name == name);
+        let column = match (found.next(), found.next()) {
+            (Some(column), None) => column,
+            (Some(_), Some(_)) => {
+                let name = shown(&name);
                 return Err(format!(
-                    "the table has several columns `{column}`; give them different names first"
+                    "the table has several columns `{name}`; choose another column, or another table by `{ANOTHER_TABLE}`"
                 ));
             }
+            (None, _) => {
+                let name = shown(&name);
+                return Err(match nearest(&name, columns.iter().map(|column| column.name.as_str())) {
+                    Some(near) => format!("there is no column `{name}`; did you mean `{}`?", shown(near)),
+                    None => format!("there is no column `{name}`; the columns are {}", listing(columns)),
+                });
+            }
+        };
+        let is_untyped = written == quoted_column(&name) || written == name;
+        if is_untyped && column.key_type == PHONE_OF_A_REGION {
+            let name = shown(&quoted_column(&name));
+            return Err(format!(
+                "telephone numbers without a country need one, such as `{name}:phone:NL`; `{name}:text` compares them as \
+                 they are"
+            ));
         }
-    }
-    Ok(parts.into_iter().map(str::to_owned).collect())
+        Ok(if is_untyped { part(column) } else { written.to_owned() })
+    });
+    let parts = parts.collect::<std::result::Result<Vec<_>, _>>()?;
+    key_list(&parts.join(","))?;
+    Ok(parts)
 }
 
 /// A file of a key that exists already holds one.
@@ -207,7 +349,20 @@ fn is_key_file(
 fn one_of(answer: &str, all: &[&str]) -> std::result::Result<String, String> {
     match all.contains(&answer) {
         true => Ok(answer.to_owned()),
-        false => Err(format!("answer {}", all.join(" or "))),
+        false => Err(format!("answer {}", either(all))),
+    }
+}
+
+/// Several words as a choice.
+fn either(words: &[&str]) -> String {
+    match words {
+        [first @ .., before, last] => {
+            let mut listed: Vec<&str> = first.to_vec();
+            let end = format!("{before} or {last}");
+            listed.push(&end);
+            listed.join(", ")
+        }
+        words => words.concat(),
     }
 }
 
@@ -235,11 +390,26 @@ impl Answers {
         format!("[{}]", keys.join(", "))
     }
 
-    /// The line that names the table's encoding, if there is one.
-    fn encoding(&self) -> String {
-        self.encoding.map_or_else(String::new, |encoding| {
-            format!("encoding = {:<23} # a guess, as the table is not UTF-8\n", quoted(encoding.name()))
-        })
+    /// The lines that say how the table is read, where that is not the usual way; with the names of a policy, or the
+    /// command's.
+    fn written(&self, is_policy: bool) -> String {
+        let mut lines = String::new();
+        let mut line = |setting: String, why: &str| lines += &format!("{setting:<34} # {why}\n");
+        if let Some(encoding) = self.options.encoding {
+            line(format!("encoding = {}", quoted(encoding.name())), "a guess, as the table is not UTF-8");
+        }
+        let skipped = self.options.skip_lines;
+        match is_policy {
+            _ if skipped == 0 => {}
+            true => line(format!("skip_lines = {skipped}"), "lines above the header"),
+            false => line(format!("skip-lines = {skipped}"), "lines above the header"),
+        }
+        match is_policy {
+            _ if self.options.header == Header::Names => {}
+            true => line("header = false".to_owned(), "columns are named by their numbers, from 1"),
+            false => line("no-header = true".to_owned(), "columns are named by their numbers, from 1"),
+        }
+        lines
     }
 
     fn config(&self) -> String {
@@ -268,7 +438,7 @@ impl Answers {
              # security = \"semi-honest\"        # faster for some jobs, without protection against a peer that cheats\n\
              # max-peer-rows = 1000000         # the most distinct keys that your peer may have\n",
             quoted(&self.input),
-            self.encoding(),
+            self.written(false),
             self.keys(),
             quoted(&self.learns),
             quoted(address),
@@ -289,20 +459,22 @@ impl Answers {
         let (allowed, job) = match self.learns.as_str() {
             "count" => {
                 let small = self.rows <= CHECKED_KEYS;
-                let (charged, security) = match small {
+                let (charged, why, security) = match small {
                     true => (
                         64,
+                        "one for each bit of a number",
                         "# security = \"semi-honest\"         # needed for more than 16,384 keys on a side",
                     ),
                     false => (
                         self.rows,
+                        "all of the table",
                         "security = \"semi-honest\"           # needed for more than 16,384 keys on a side",
                     ),
                 };
                 most_keys = if small { CHECKED_KEYS } else { most_keys };
                 (
                     format!(
-                        "rows_in_total = {:<18} # 12 runs, of which each is charged {}\n\
+                        "rows_in_total = {:<18} # for 12 runs, of which each is charged {}: {why}\n\
                          aggregate_runs = 12                # how many numbers one peer may get from it, in all",
                         charged.saturating_mul(12),
                         counted(charged, "row")
@@ -315,8 +487,10 @@ impl Answers {
             }
             _ => (
                 format!(
-                    "rows_in_total = {:<18} # matches that all runs together may reveal to one peer",
-                    self.rows.max(1)
+                    "rows_in_total = {:<18} # the table's rows today: as many matches may all runs together\n\
+                     {:<34} # reveal to one peer; choose what you can answer for",
+                    self.rows.max(1),
+                    ""
                 ),
                 "reveal = [\"rows\"]".to_owned(),
             ),
@@ -334,7 +508,7 @@ impl Answers {
              \n\
              [sources.table]\n\
              input = {input}\n\
-             {encoding}\
+             {written}\
              key = {keys}\n\
              {allowed}\n\
              \n\
@@ -354,7 +528,7 @@ impl Answers {
             identity = path(&self.identity),
             peer = path(&self.peer),
             input = path(&self.input),
-            encoding = self.encoding(),
+            written = self.written(true),
             keys = self.keys(),
         )
     }

@@ -30,8 +30,9 @@ Examples:
   tacit join 7-walnut-harbour --via relay.example:7710
   tacit join 7700-walnut-harbour --connect alice.example:7700 --out alice.pub
 
-`tacit invite` on your peer's machine prints the CODE. If nobody waits with its number at the relay for 50
-seconds, the code was used or has expired, and join gives up.";
+`tacit invite` on your peer's machine prints the CODE. If nobody answers with its number at the relay, join
+says after 20 seconds what may be wrong, and goes on waiting (--minutes). With --connect it gives up after at
+most 20 seconds: your peer must be waiting already.";
 
 /// What both sides give.
 #[derive(clap::Args)]
@@ -49,7 +50,7 @@ struct Common {
     /// HTTPS_PROXY, unless NO_PROXY has the host)
     #[arg(long, value_name = "ADDR", requires = "via")]
     proxy: Option<String>,
-    /// How many minutes to wait for the peer; an invitation's code then expires
+    /// How many minutes to wait for the peer, then give up; an invitation's code then expires
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
     /// The relay, HOST:PORT, at which both sides meet
@@ -84,6 +85,17 @@ pub(crate) struct JoinArgs {
 pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
     let place = args.common.place(args.listen.as_deref(), "--listen ADDR")?;
     let (identity, patience) = args.common.ready(context)?;
+    let identity = match identity {
+        Some(identity) => identity,
+        None => {
+            let identity = Identity::generate()?;
+            args.common.make(&identity, context)?;
+            made_a_key();
+            // Where names of files have several spellings, it may be one of these.
+            args.common.out_is_free()?;
+            identity
+        }
+    };
     let how = match (&args.common.via, &args.listen) {
         (Some(relay), _) => format!("--via {relay}"),
         (None, listen) => {
@@ -109,9 +121,30 @@ pub(super) fn invite(args: InviteArgs, context: &Context) -> Result<()> {
 pub(super) fn join(args: JoinArgs, context: &Context) -> Result<()> {
     let code: Code = args.code.parse()?;
     let place = args.common.place(args.connect.as_deref(), "--connect ADDR")?;
-    let (identity, patience) = args.common.ready(context)?;
+    let (found, patience) = args.common.ready(context)?;
+    if let Some(note) = args.connect.as_deref().and_then(|address| other_port(&code, address)) {
+        context.note(&note);
+    }
+    let is_new = found.is_none();
+    let identity = found.map_or_else(Identity::generate, Ok)?;
     let introduced = invite::join(&place, &code, &identity, &args.common.comment, &patience)?;
+    if is_new {
+        // Only now, so that a try that fails leaves nothing behind.
+        args.common.make(&identity, context)?;
+    }
     args.common.keep(&introduced, &identity, context)
+}
+
+/// What to check where the code was made at another port than that of `address`.
+fn other_port(code: &Code, address: &str) -> Option<String> {
+    let port: u16 = address.rsplit_once(':')?.1.parse().ok()?;
+    (u32::from(port) != code.number()).then(|| {
+        format!(
+            "note: the code was made at port {}, and --connect has port {port}: check both, unless a router forwards \
+             that port",
+            code.number()
+        )
+    })
 }
 
 impl Common {
@@ -123,8 +156,8 @@ impl Common {
         }
     }
 
-    /// The identity, made where it is not there, and how long to wait. What cannot be written shows here.
-    fn ready(&self, context: &Context) -> Result<(Identity, Patience)> {
+    /// The identity, if it is there, and how long to wait. What cannot be written shows here.
+    fn ready(&self, context: &Context) -> Result<(Option<Identity>, Patience)> {
         self.out_is_free()?;
         let folder = folder_of(&self.out);
         if !folder.is_dir() {
@@ -141,13 +174,13 @@ impl Common {
                 format!("{} is for your own key; choose another name for your peer's", name(&self.out));
             return Err(Error::Parameter { name: "out", what });
         }
-        if !self.identity.exists() {
-            let (_, public) = super::keygen::make(&self.identity, &self.comment)?;
-            made_a_key();
-            context.note(&format!("note: made {} and {}", name(&self.identity), name(&public)));
-            // Where names of files have several spellings, it may be one of these.
-            self.out_is_free()?;
-        }
+        let identity = match self.identity.exists() {
+            true => Some(Identity::load(&self.identity)?),
+            false => {
+                Identity::can_be_saved(&self.identity)?;
+                None
+            }
+        };
         // A code is spent before the key of the partner is there to be written.
         PublicKey::can_be_saved(&self.out)?;
         let wait = Some(Duration::from_secs(60 * self.minutes));
@@ -155,7 +188,14 @@ impl Common {
         let named = self.proxy.as_deref().map(Proxy::new);
         let proxy = named.or_else(|| self.via.as_deref().and_then(Proxy::from_environment));
         let patience = Patience { wait, proxy, observer, ..Patience::default() };
-        Ok((Identity::load(&self.identity)?, patience))
+        Ok((identity, patience))
+    }
+
+    /// Writes the identity, which is new.
+    fn make(&self, identity: &Identity, context: &Context) -> Result<()> {
+        let public = identity.save(&self.identity, &self.comment)?;
+        context.note(&format!("note: made {} and {}", name(&self.identity), name(&public)));
+        Ok(())
     }
 
     fn out_is_free(&self) -> Result<()> {

@@ -13,17 +13,21 @@ mod gateway;
 mod init;
 mod invite;
 mod keygen;
+mod link;
 mod man;
 mod nisc;
 mod ot;
+mod pair;
 mod plan;
 mod pool;
 mod psi;
+mod query;
 mod relay;
 mod request;
 mod serve;
 mod tags;
 mod triples;
+mod ui;
 mod vole;
 
 use crate::cli::Context;
@@ -49,6 +53,12 @@ pub(crate) enum Command {
     Join(invite::JoinArgs),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
+    /// Gives your rows and the peer's random identifiers that match where keys do
+    Link(Box<link::Args>),
+    /// Asks a question in SQL about both sides' tables: counts and sums by group
+    Query(Box<query::Args>),
+    /// Opens a page for people who do not type commands, on this machine
+    Ui(ui::Args),
     /// Runs a service that answers requests for intersections by the rules of a policy file
     Serve(serve::Args),
     /// Connects the tasks of two parties' clusters, with one gateway per party
@@ -63,6 +73,8 @@ pub(crate) enum Command {
     Check(check::Args),
     /// Publishes a tag file of a large set once, for queries by clients with small sets
     Tags(tags::Args),
+    /// Matches people for advertising in clean rooms, by IAB Tech Lab's PAIR 1.1
+    Pair(pair::Args),
     /// Makes n oblivious transfers with the peer
     Ot(Box<ot::Args>),
     /// Makes correlations w = v + u·Δ over a field with the peer
@@ -98,6 +110,8 @@ impl Command {
             C::Invite(_)
                 | C::Join(_)
                 | C::Psi(_)
+                | C::Link(_)
+                | C::Query(_)
                 | C::Gateway(_)
                 | C::Ot(_)
                 | C::Vole(_)
@@ -109,7 +123,7 @@ impl Command {
 
 pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
     match &command {
-        Command::Serve(_) => {}
+        Command::Serve(_) | Command::Ui(_) => {}
         Command::Relay(_) => tacit_console::fault::stop_on_signals("relay: stopped"),
         command if command.has_peer() => tacit_console::fault::end_on_signals(
             "interrupted; nothing was written; run the command again on both sides",
@@ -120,6 +134,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
     }
     match command {
         Command::Serve(args) => serve::run(args, context),
+        Command::Ui(args) => ui::run(args, context),
         Command::Gateway(args) => gateway::run(*args, context),
         Command::Relay(args) => relay::run(args, context),
         Command::Request(args) => request::run(*args, context),
@@ -130,8 +145,11 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
         Command::Join(args) => invite::join(args, context),
         Command::Fingerprint(args) => fingerprint::run(args, context),
         Command::Psi(args) => psi::run(args, context),
+        Command::Link(args) => link::run(*args, context),
+        Command::Query(args) => query::run(*args, context),
         Command::Check(args) => check::run(args, context),
         Command::Tags(args) => tags::run(args, context),
+        Command::Pair(args) => pair::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
         Command::Vole(args) => vole::run(*args, context),
         Command::Triples(args) => triples::run(*args, context),

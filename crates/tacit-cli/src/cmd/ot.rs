@@ -1,6 +1,7 @@
 //! `tacit ot`: n oblivious transfers between two processes, and on request each side's share in a file.
 
 use crate::cli::Context;
+use crate::cli::fault::set_origin;
 use crate::cli::output::destination;
 use crate::cli::own::{self, Taken};
 use crate::cli::peer::{PeerArgs, Security};
@@ -16,7 +17,6 @@ use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::job::Ran;
 use tacit::job::ot::{self as job, Job, Role as Side, Sink, Source};
-use tacit::net;
 use tacit::ot::{Choices, Kind, Layout, Own};
 use tacit::plan::{Choice, Machine, Request};
 use tacit::{Error, Result, ot, security_name};
@@ -77,8 +77,8 @@ pub(crate) struct Args {
     /// With ferret, all traffic comes first and the rest needs no peer; must match on both sides
     #[arg(long, conflicts_with_all = ["pool", "seed"])]
     up_front: bool,
-    /// The code: of silent linear (default) or quasi-cyclic, of softspoken groups-2, groups-4 or groups-8; must match
-    /// on both sides
+    /// The code: of silent linear (default) or quasi-cyclic, of softspoken groups-2, groups-4 or groups-8 (default:
+    /// the fastest for count and link, which the result names; groups-4 for a pool); must match on both sides
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
     /// What is made; must match on both sides
@@ -120,7 +120,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "pool")]
     pool_key: Option<PathBuf>,
     /// Prints what each protocol would cost on the --link given, and starts nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["pool", "seed"])]
     dry_run: bool,
     #[command(flatten)]
     report: ReportArgs,
@@ -191,6 +191,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if args.messages.is_none() {
         note_none(args.out.as_deref(), context);
     }
+    untyped(&args, protocol.is_some());
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
@@ -198,6 +199,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     // The pool goes to the protocol; what burns it when a check fails stays here.
     let fuse = match &source {
         Source::Pool(pool) => Some(pool.fuse()),
+        _ => None,
+    };
+    let made_by = match &source {
+        Source::Pool(pool) => pool::made_by(pool.header()).map(|maker| format!("made by {maker}")),
         _ => None,
     };
     let base = session.base()?;
@@ -225,12 +230,11 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     share.is_of(&job, threads);
     let progress = context.progress("OT", count, "OT");
     let ran = session.run_own_ot(&job, source, &own, share.sink(), &progress);
-    let was_alone =
-        matches!(ran, Err(Error::Net(net::Error::NoPeer { .. } | net::Error::Unreachable { .. })));
-    if ran.is_err() && !was_alone && matches!(own, Own::Messages(_)) {
+    // Not told by the error: what ends a run may be the peer's choice.
+    if ran.is_err() && progress.has_begun() && matches!(own, Own::Messages(_)) {
         context.note(
-            "note: if the run had started, the peer may have one message of each pair; in a second run of \
-             the same messages it could choose the others",
+            "note: the peer may have one message of each pair; in a second run of the same messages it could choose \
+             the others",
         );
     }
     let Ran { wall, stats, .. } = pool::watch(args.pool.as_deref().zip(fuse.as_ref()), ran)?;
@@ -238,11 +242,13 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     share.finish()?;
 
     let (protocol, kind) = (job.transfers.pick.protocol.name, job.transfers.kind.name());
+    let variant = made_by.unwrap_or_else(|| job.transfers.pick.extension().variant());
     let other_learns = job.has_learned(&own);
     let ns_per_item = wall.as_nanos() as f64 / count.max(1) as f64;
     let object = json!({
         "name": "ot",
         "protocol": protocol,
+        "variant": (!variant.is_empty()).then_some(&variant),
         "base_ot": base.name(),
         "kind": kind,
         "role": job.role.name(),
@@ -261,8 +267,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         _ => "your share is",
     };
     let text = format!(
-        "{count} {kind} by {protocol} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} sent, {} received, \
+        "{count} {kind} by {protocol}{} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} sent, {} received, \
          {}{}; the other side learned {other_learns}",
+        if variant.is_empty() { String::new() } else { format!(", {variant}") },
         security_name(security),
         wall.as_secs_f64(),
         counted(stats.bytes_sent, "byte"),
@@ -274,6 +281,18 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         page.write(&object, context)?;
     }
     context.result(&object, &text)
+}
+
+/// Says of the settings that nobody typed where they come from, for an error about their values.
+fn untyped(args: &Args, is_named: bool) {
+    let file = args.messages.as_ref().or(args.choices.as_ref());
+    if let (None, Some(file)) = (args.count, file) {
+        set_origin("count", format!("from {}", crate::cli::output::name(file)));
+    }
+    let chosen = [("protocol", is_named), ("set", args.set.is_some()), ("code", args.code.is_some())];
+    for (setting, _) in chosen.into_iter().filter(|(_, is_named)| !is_named) {
+        set_origin(setting, "chosen automatically".to_owned());
+    }
 }
 
 /// Where what was made goes.

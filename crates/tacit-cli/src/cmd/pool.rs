@@ -9,10 +9,10 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::job::Ran;
-use tacit::job::pool::Job;
+use tacit::job::pool::{Job, maker};
 use tacit::net::Identity;
 use tacit::ot::Choice;
-use tacit::pool::{Fuse, Pool, PoolError, PoolKey};
+use tacit::pool::{Fuse, Header, Pool, PoolError, PoolKey};
 use tacit::{Error, Result, ot, security_name};
 use tacit_console::options::Role;
 
@@ -179,23 +179,35 @@ impl InfoArgs {
     }
 }
 
+/// What made a pool, in words; nothing where an earlier build made it, which did not record that.
+pub(super) fn made_by(header: &Header) -> Option<String> {
+    maker(header).map(|(protocol, variant)| match variant {
+        "" => protocol.to_owned(),
+        variant => format!("{protocol}, {variant}"),
+    })
+}
+
 fn show(args: &InfoArgs, pool: &Pool, context: &Context) -> Result<()> {
     let header = pool.header();
+    let maker = maker(header);
     let object = json!({
         "name": "ot pool",
         "file": args.file,
         "id": header.short_id(),
         "role": header.role.name(),
+        "protocol": maker.map(|(protocol, _)| protocol),
+        "variant": maker.map(|(_, variant)| variant).filter(|variant| !variant.is_empty()),
         "security": security_name(header.security),
         "count": header.count,
         "position": pool.position(),
         "left": pool.left(),
     });
     let text = format!(
-        "pool {}: the {}'s half of {} ({}), {} used, {} left",
+        "pool {}: the {}'s half of {} by {} ({}), {} used, {} left",
         header.short_id(),
         header.role.name(),
         counted(header.count, "correlation"),
+        made_by(header).unwrap_or_else(|| "a protocol that is not recorded".to_owned()),
         security_name(header.security),
         pool.position(),
         pool.left()
@@ -215,6 +227,7 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
     session.allow(protocol.name)?;
     let base = session.base()?;
     let mut out = Output::create_secret(&args.file)?;
+    let variant = pick.extension().variant();
     let job = Job { role: args.role.into(), pick, choice, count: args.count };
     out.reserve(job.file_length())?;
     crate::cmd::check_memory("making the pool", job.memory(), "make it smaller")?;
@@ -232,6 +245,7 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         "file": args.file,
         "id": header.short_id(),
         "protocol": protocol.name,
+        "variant": (!variant.is_empty()).then_some(&variant),
         "base_ot": base.name(),
         "role": role,
         "security": security_name(header.security),
@@ -243,11 +257,12 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         "other_side_learned": job.learns(),
     });
     let text = format!(
-        "pool {} of {} by {} in {:.3} s; the {role}'s half is in {}\n\
+        "pool {} of {} by {}{} in {:.3} s; the {role}'s half is in {}\n\
          the other side learned {}",
         header.short_id(),
         counted(header.count, "correlation"),
         protocol.name,
+        if variant.is_empty() { String::new() } else { format!(", {variant}") },
         wall.as_secs_f64(),
         args.file.display(),
         job.learns(),

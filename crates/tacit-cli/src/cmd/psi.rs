@@ -1,9 +1,12 @@
 //! `tacit psi`: which rows of our file have a key that the peer's file has too.
 
 mod large;
+mod number;
 
 pub(in crate::cmd) use large::{key_size, size};
 
+use crate::cli::Context;
+use crate::cli::identifiers::{self, MatchedByArgs, OrKeyArgs};
 use crate::cli::keys::{self, Columns, KeyArgs, column_list};
 use crate::cli::output::Output;
 use crate::cli::peer::{PeerArgs, Security};
@@ -11,22 +14,21 @@ use crate::cli::plan::Picked;
 use crate::cli::report::{Report, ReportArgs};
 use crate::cli::results::{Put, ResultArgs};
 use crate::cli::table::Dialect;
-use crate::cli::{Context, amount};
 use crate::cmd::available_memory;
 use crate::cmd::eval::program::{self, ProgramArgs};
 use crate::cmd::eval::{self, AggregateArg};
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
+use number::{Number, digits};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::crypto::workers;
+use tacit::data::records::Counts;
 use tacit::data::table::Source;
-use tacit::data::values::{Column, Form};
 use tacit::job::Ran;
 use tacit::job::eval::layout::{Inputs, Layout};
 use tacit::job::psi::{
-    self as job, Aggregate, Duplicates, Each, Found, Job, Learns, Own, Owned, Reveal, Revealed, Statistic,
-    Total,
+    self as job, Duplicates, Each, Job, Learns, Own, Owned, Reveal, Revealed, refuse_variants,
 };
 use tacit::lang::Program;
 use tacit::two_pc::Owner;
@@ -35,6 +37,9 @@ use tacit::{Error, Result, security_name};
 /// Where nothing but the protocol bounds what the peer may announce.
 const UNKNOWN_MEMORY: &str = "note: this system does not say how much memory is free; --max-peer-rows sets a limit for the \
     other side's keys";
+
+/// What the peer is called in a sentence about what this side learns.
+pub(in crate::cmd) const THE_PEER: &str = "the peer";
 
 const AFTER: &str = "\
 Examples:
@@ -50,8 +55,11 @@ than it announces, up to a bound that --dry-run and the result print. With --sec
 semi-honest this is true only for a peer that follows the protocol.
 Use the same number of key columns, of the same types (`tacit check --help` lists them) and in
 the same order on both sides; their names may differ.
+With --key email --or-key phone:NL a row matches if either is common. The side with the result then
+learns for each of its e-mail addresses and each of its phone numbers whether the peer has it, not
+only which rows match; the peer learns how many you have of all together. Works with rows and payload.
 
-Kinds of results (--reveal; must match on both sides, except column names):
+Kinds of results (--reveal; the same on both sides, with the owner's name of a column):
   rows            which of your rows have a key that the peer has (the default)
   payload:COL,..  the same, with these columns of the peer's rows; the side that sends them uses
                   --reveal payload --give COL,.. and sends no other column
@@ -59,7 +67,7 @@ Kinds of results (--reveal; must match on both sides, except column names):
   sum:COL         the sum of COL over the rows of matching keys; the column's owner adds --give COL
   mean:COL        the same, with the number of rows and the mean
   max:COL, min:COL, over:N:COL  the largest or smallest number of a matching key, or how many have
-                  one above N; up to 4,194,304 keys on each side
+                  one above N, in its unit and with a point; up to 4,194,304 keys on each side
   shares          the inputs of the function of --eval, whose results over all matching keys are
                   shown as --aggregate; up to 4,194,304 keys on each side
 Against a peer that may cheat, a count, sum or mean supports at most 16,384 keys on each side
@@ -162,7 +170,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     key: KeyArgs,
     #[command(flatten)]
+    or_key: OrKeyArgs,
+    #[command(flatten)]
     results: ResultArgs,
+    #[command(flatten)]
+    matched_by: MatchedByArgs,
     #[command(flatten)]
     report: ReportArgs,
     /// Who learns the matches
@@ -188,10 +200,11 @@ pub(crate) struct Args {
     /// sides
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_matches: u64,
-    /// The least and the most that one key adds to a sum, mean, max, min or over: numbers outside count as
-    /// the nearer bound, and a key's rows as one number. Must match on both sides
-    #[arg(long, value_name = "LEAST..MOST", value_parser = job::owner::bounds, allow_hyphen_values = true)]
-    bounds: Option<job::Bounds>,
+    /// The least and the most that one key adds to a sum, mean, max, min or over, in the column's unit
+    /// and with a point (0.50..7.25 for COL:decimal2): numbers outside count as the nearer bound, and a key's rows as
+    /// one number. Must match on both sides
+    #[arg(long, value_name = "LEAST..MOST", value_parser = job::owner::is_bounds, allow_hyphen_values = true)]
+    bounds: Option<String>,
     /// Lets the owner of a column get its aggregate. The owner can choose the column's numbers such that the
     /// result reveals which keys match; needs --bounds. Must match on both sides
     #[arg(long)]
@@ -230,7 +243,7 @@ pub(crate) struct Args {
     /// encrypted buckets on disk, which are intersected one by one. Must be set on both sides
     #[arg(long, value_name = "SIZE", value_parser = large::size)]
     memory: Option<u64>,
-    /// With --memory: the directory for the buckets, at most 120 bytes per row (default: the output's
+    /// With --memory: the directory for the buckets, at most 120 bytes per row and identifier (default: the output's
     /// directory)
     #[arg(long, value_name = "DIR", requires = "memory")]
     spill: Option<PathBuf>,
@@ -263,14 +276,22 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     if args.result == Gets::Peer {
         args.results.check_none()?;
     }
-    let (function, mut job) = (args.function()?, args.job());
+    let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
+    match (&args.reveal, &args.eval) {
+        (Reveal::Shares, None) => {
+            return refuse(
+                "reveal",
+                "shares are the inputs of a function: set it with --eval, and the aggregate with --aggregate",
+            );
+        }
+        (kind, Some(_)) if *kind != Reveal::Shares => {
+            return refuse("eval", "needs --reveal shares, whose inputs the function takes");
+        }
+        _ => {}
+    }
+    let (function, mut job) = (args.function()?, args.job()?);
     job.each = function.as_ref().map(|(each, _)| each.clone());
     job.check()?;
-    if job.reveal == Reveal::Shares && job.each.is_none() {
-        let what = "shares are the inputs of a function: set it with --eval, and the aggregate with \
-                    --aggregate";
-        return Err(Error::Parameter { name: "reveal", what: what.into() });
-    }
     let gives_rows = matches!(job.reveal, Reveal::Payload(_) | Reveal::Shares) && !job.give.is_empty();
     if args.duplicates != Several::Refuse && !gives_rows {
         let what =
@@ -282,11 +303,12 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
         return published(args, context);
     }
     args.results.check(&job.reveal)?;
+    args.matched_by.check(&args.results)?;
     if let Some(memory) = args.memory {
         return large::run(&args, &job, memory, context);
     }
     if args.dry_run {
-        return dry_run(&args, &job, context);
+        return dry_run(&args, &job, function.as_ref(), context);
     }
     if args.result == Gets::Me {
         args.results.note_none(&job.reveal, context);
@@ -306,6 +328,9 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     let keys = table.count();
     let what = format!("an intersection with {keys}", keys = counted(keys, "key"));
     crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
+    if let Some(note) = too_few(&job, keys) {
+        context.note(&note);
+    }
     let most = job.most_peer_keys(keys, available_memory());
     match available_memory() {
         Some(available) => job.row_memory = available.saturating_sub(job.memory(keys, keys)),
@@ -314,10 +339,7 @@ fn intersect(args: Args, context: &Context) -> Result<()> {
     }
 
     let progress = context.progress("waiting", 0, "keys");
-    let gift = match &function {
-        Some((each, program)) => inputs(&args, &table, each, program.as_ref())?,
-        None => table.gift(&job, args.duplicates.into())?,
-    };
+    let gift = sent(&args, &job, function.as_ref(), &table)?;
     let ran = session.run_psi_with(&job, table.keys().elements(), gift.borrowed(), most, &progress)?;
     progress.finish();
 
@@ -341,29 +363,47 @@ impl Args {
         Ok(Some((each, program)))
     }
 
-    fn job(&self) -> Job {
-        Job {
+    fn job(&self) -> Result<Job> {
+        let bounds = self.bounds.as_deref().map(|text| job::owner::bounds(text, self.reveal.form()));
+        let bounds = bounds.transpose().map_err(|what| Error::Parameter { name: "bounds", what })?;
+        Ok(Job {
             protocol: self.protocol.of_job().unwrap_or_default(),
-            key: Some(self.key.spec()),
+            key: Some(self.or_key.add(self.key.spec())?),
             most_peer_keys: self.max_peer_rows,
             max_cell: self.results.most_cell(self.max_cell),
             line_ends: self.allow_line_ends,
             reveal: self.reveal.clone(),
             give: keys::all(&self.give),
             min_matches: self.min_matches,
-            bounds: self.bounds,
+            bounds,
             result_to_owner: self.result_to_owner,
             ..Job::new(self.result.into(), self.security.into())
-        }
+        })
     }
 }
 
-/// What the function of each common key takes of our columns.
-fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> Result<Owned> {
-    let listens = args.peer.listens()?;
+/// What this side sends of its columns, with every cell read.
+fn sent(args: &Args, job: &Job, function: Option<&(Each, Option<Program>)>, table: &Own) -> Result<Owned> {
+    match function {
+        // A dry run without an address is for either side.
+        Some(function) if args.dry_run && !args.peer.is_given() => {
+            inputs(args, table, function, true).or_else(|_| inputs(args, table, function, false))
+        }
+        Some(function) => inputs(args, table, function, args.peer.listens()?),
+        None => table.gift(job, args.duplicates.into()),
+    }
+}
+
+/// What the function of each common key takes of our columns, on the side that `listens` or not.
+fn inputs(
+    args: &Args,
+    table: &Own,
+    (each, program): &(Each, Option<Program>),
+    listens: bool,
+) -> Result<Owned> {
     let role = if listens { Owner::Garbler } else { Owner::Evaluator };
     let fields = each.function().fields(role);
-    let inputs = match program {
+    let inputs = match program.as_ref() {
         Some(program) => Inputs::Literals(program, role),
         None => Inputs::Numbers(fields),
     };
@@ -382,6 +422,8 @@ fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> R
 /// The small side of an unbalanced intersection: queries to a published file.
 fn published(args: Args, context: &Context) -> Result<()> {
     args.report.refuse("queries to a file of tags")?;
+    args.or_key.refuse("a tag file has one key; leave it out")?;
+    refuse_variants(&args.key.spec(), "a tag file has")?;
     let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
     let Some(tags) = args.tags else {
         return refuse("protocol", "oprf queries a tag file that the peer published: name it with --tags");
@@ -417,8 +459,16 @@ fn published(args: Args, context: &Context) -> Result<()> {
 
 /// The candidates for our file, as if the peer had as many keys; what it can learn, as if it had no more than it
 /// may have.
-fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
-    let keys = read(args, job, context)?.count();
+fn dry_run(
+    args: &Args,
+    job: &Job,
+    function: Option<&(Each, Option<Program>)>,
+    context: &Context,
+) -> Result<()> {
+    let table = read(args, job, context)?;
+    // A cell that cannot be sent would otherwise be found only after the peer has connected.
+    sent(args, job, function, &table)?;
+    let keys = table.count();
     let link = args.peer.link().into();
     let base = args.peer.base(args.base_ot.as_deref(), args.security)?;
     let machine = tacit::plan::Machine::measure();
@@ -426,11 +476,12 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     let candidates = crate::cli::plan::from_base(candidates, &args.peer, &*base, &link, &machine)?;
     let announced = args.max_peer_rows.map_or(keys, |most| most.min(keys));
     let learns = job.will_learn(keys, announced)?;
+    let gains = as_peer(job).will_learn_of(THE_PEER, keys, announced)?;
     let only = candidates.first().map_or("", |first| first.protocol);
     let why = job.why(job::Protocol::named(only).unwrap_or_default(), [keys, keys], Some(&link));
     // No reason is needed for one that was named, which is the only candidate.
     let chosen = why.map_or(Picked::Named(only), Picked::Because);
-    crate::cli::plan::show(context, "psi", keys, &link, &candidates, chosen, &learns)?;
+    crate::cli::plan::show(context, "psi", keys, &link, &candidates, chosen, [&*learns, &*gains])?;
     if let (false, Reveal::Payload(columns)) = (context.json, &job.reveal)
         && !columns.is_empty()
     {
@@ -444,17 +495,56 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
             ),
         )?;
     }
-    if let (false, Some(warning)) = (context.json, job.reveal.warning()) {
+    if let (false, Some(note)) = (context.json, too_few(job, keys)) {
+        context.result(&json!(null), &note)?;
+    }
+    if let (false, Some(warning)) = (context.json, job.reveal.warning(job.min_matches)) {
         context.result(&json!(null), &format!("note: {warning}"))?;
     }
     if !context.json {
         let most = job.most_peer_keys(keys, available_memory());
         context.result(
             &json!(null),
-            &format!("the other side may have at most {most}", most = counted(most, "distinct key")),
+            &format!(
+                "the other side may have at most {most}",
+                most = counted(most, identifiers::noun(job.key.as_ref()))
+            ),
         )?;
     }
     Ok(())
+}
+
+/// Who gets the result, as the peer says it.
+pub(in crate::cmd) fn flipped(learns: Learns) -> Learns {
+    match learns {
+        Learns::Me => Learns::Peer,
+        Learns::Peer => Learns::Me,
+        Learns::Both => Learns::Both,
+    }
+}
+
+/// The job as the peer sees it.
+fn as_peer(job: &Job) -> Job {
+    let give = match (&job.reveal, job.give.is_empty()) {
+        (Reveal::Payload(columns), true) => columns.clone(),
+        (Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column), true) => vec![column.clone()],
+        _ => Vec::new(),
+    };
+    let reveal = match &job.reveal {
+        // Only the side that takes columns names them there.
+        Reveal::Payload(_) => Reveal::Payload(Vec::new()),
+        other => other.clone(),
+    };
+    Job { learns: flipped(job.learns), reveal, give, ..job.clone() }
+}
+
+/// That the number of a file with so few keys is withheld whatever the peer has.
+fn too_few(job: &Job, keys: u64) -> Option<String> {
+    let least = job.min_matches;
+    (least > keys).then(|| {
+        let keys = counted(keys, identifiers::noun(job.key.as_ref()));
+        format!("note: your file has {keys}, fewer than --min-matches {least}: the result will be withheld")
+    })
 }
 
 /// Our file, with its keys read.
@@ -464,112 +554,33 @@ fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     keys::note_errors(&source, &args.input, context);
     args.results.admit(&source)?;
     let progress = context.progress("reading", source.bytes(), "B");
-    let own = Own::read(source, Path::new(&keys::files(&args.input)), job, |done| progress.set(done))?;
+    let mut own = Own::read(source, Path::new(&keys::files(&args.input)), job, |done| progress.set(done))?;
     progress.finish();
+    tell_matched_by(&mut own, &args.matched_by, job)?;
     args.results.prove_job(&own, job)?;
     Ok(own)
 }
 
-/// A count, a sum or a mean, for people and for programs.
-struct Number {
-    fields: Vec<(&'static str, serde_json::Value)>,
-    text: String,
-}
-
-impl Number {
-    /// That too few keys count: for a column those alone that have a number.
-    fn withheld(job: &Job) -> Self {
-        let least = counted(job.min_matches, "matching key");
-        let with = job.reveal.column().map_or("", |_| " with a number");
-        Number {
-            fields: vec![("withheld", json!(true))],
-            text: format!("withheld: fewer than {least}{with}\n"),
-        }
+/// Has `own` write the column that says by which identifier a row matches, if there is to be one.
+pub(super) fn tell_matched_by(own: &mut Own, args: &MatchedByArgs, job: &Job) -> Result<()> {
+    match (&args.matched_by, &job.key) {
+        (Some(column), Some(spec)) => own.tell_matched_by(column, spec.identifier_names()),
+        _ => Ok(()),
     }
-
-    fn of(found: &Aggregate, job: &Job) -> Self {
-        let digits = digits(&job.reveal);
-        let (fields, text) = match found {
-            Aggregate::Withheld => return Number::withheld(job),
-            Aggregate::Count(count) => {
-                (vec![("count", json!(count))], format!("{count} in common\n", count = counted(count, "key")))
-            }
-            Aggregate::Sum(sum) => {
-                (vec![("sum", big(*sum))], format!("sum {}\n", amount(&sum.to_string(), digits)))
-            }
-            Aggregate::Mean { sum, rows } => {
-                let mean = (*rows > 0).then(|| *sum as f64 / *rows as f64);
-                let fields = vec![("sum", big(*sum)), ("rows", json!(rows)), ("mean", json!(mean))];
-                let mean = mean.map_or("no mean".to_owned(), |mean| {
-                    format!("mean {}", amount(&mean.to_string(), digits))
-                });
-                let sum = amount(&sum.to_string(), digits);
-                (fields, format!("{mean}: sum {sum} of {rows}\n", rows = counted(rows, "row")))
-            }
-        };
-        Number { fields, text }
-    }
-
-    fn of_statistic(found: Found, job: &Job) -> Self {
-        let name = job.reveal.name();
-        let (fields, text) = match found {
-            Found::Withheld => return Number::withheld(job),
-            Found::Nothing => (vec![(name, json!(null))], "no matching key has a number\n".to_owned()),
-            Found::Number(number) => {
-                let digits = if matches!(job.reveal, Reveal::Of(Statistic::Over(_), _)) {
-                    0
-                } else {
-                    digits(&job.reveal)
-                };
-                (vec![(name, json!(number))], format!("{name} {}\n", amount(&number.to_string(), digits)))
-            }
-        };
-        Number { fields, text }
-    }
-
-    fn of_total(found: &Total, job: &Job) -> Self {
-        match found {
-            Total::Withheld => Number::of(&Aggregate::Withheld, job),
-            Total::Of { value, flags } => {
-                let name = job.each.as_ref().map_or("sum", Each::total_name);
-                let noted = match flags.is_empty() {
-                    true => String::new(),
-                    false => format!("note: {} for a matching key: the result is wrong\n", flags.join(", ")),
-                };
-                let fields = vec![(name, big(*value)), ("flags", json!(flags))];
-                Number { fields, text: format!("{name} {value}\n{noted}") }
-            }
-        }
-    }
-
-    fn put_into(&self, object: &mut serde_json::Value) {
-        object["withheld"] = json!(false);
-        for (name, value) in &self.fields {
-            object[*name] = value.clone();
-        }
-    }
-}
-
-/// The digits behind the point that the numbers of a column typed `decimalN` stand for; 0 of other columns.
-fn digits(reveal: &Reveal) -> u32 {
-    let (Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column)) = reveal else { return 0 };
-    match Column::parse(column).form {
-        Form::Decimal(digits) => digits.into(),
-        _ => 0,
-    }
-}
-
-/// A number of up to 96 bits: text where JSON's numbers end.
-fn big(number: i128) -> serde_json::Value {
-    i64::try_from(number).map_or_else(|_| json!(number.to_string()), |number| json!(number))
 }
 
 /// How many keys match, and whether that is suspicious.
 fn suspicious_text(matches: u64, own: u64, peer: u64, object: &mut serde_json::Value) -> String {
+    object["union_keys"] = json!(own.saturating_add(peer).saturating_sub(matches));
     let warning = keys::suspicious(matches, own, peer);
     object["suspicious"] = json!(warning);
     let warning = warning.map_or_else(String::new, |warning| format!("suspicious: {warning}\n"));
     format!("{matches}\n{warning}", matches = counted(matches, "match"))
+}
+
+/// How many distinct keys both sides have together, where that is known.
+fn union(object: &serde_json::Value) -> String {
+    object["union_keys"].as_u64().map_or_else(String::new, |keys| format!(", {keys} on both sides together"))
 }
 
 /// Which columns the run was about, as this side names them.
@@ -618,11 +629,13 @@ pub(super) fn report(
     };
     let (protocol, security) = (outcome.protocol, security_name(job.security));
     let bound = job.tested(outcome, distinct)?.map(|tested| tested.most);
+    let variant = job.variant(distinct, announced);
     let other_learns = job.has_learned(distinct, outcome)?;
     let mut object = json!({
         "name": "psi",
         "protocol": protocol,
         "protocol_why": why,
+        "variant": variant,
         "security": security,
         "result": job.result_name(),
         "reveal": job.reveal.name(),
@@ -652,10 +665,24 @@ pub(super) fn report(
         keys::refused(spec, own.tally(), &mut object);
     }
     columns(job, &mut object);
+    let several = spec.filter(|spec| spec.is_open());
+    if let Some(spec) = several {
+        object["variants"] = json!(spec.has_variants());
+        let [rows, values] = [|of: &Counts| of.rows, |of: &Counts| of.distinct]
+            .map(|of| own.counts().iter().map(of).collect::<Vec<_>>());
+        object["identifiers"] = identifiers::object(spec, &rows, Some(&values));
+    }
     let mut text = match (matches, result) {
         (Some(matches), _) => {
             object["matches"] = json!(matches);
-            suspicious_text(matches as u64, distinct, announced, &mut object)
+            let said = suspicious_text(matches as u64, distinct, announced, &mut object);
+            match several.zip(table.matched(outcome)) {
+                Some((spec, matched)) => {
+                    let text = identifiers::matched(spec, &matched, true, &mut object);
+                    text + said.split_once('\n').map_or("", |(_, suspicious)| suspicious)
+                }
+                None => said,
+            }
         }
         (None, Revealed::Statistic(Some(found), _)) => {
             let told = Number::of_statistic(*found, job);
@@ -670,14 +697,17 @@ pub(super) fn report(
         (None, Revealed::Aggregate(job::AggregateOutcome { result: Some(found), .. })) => {
             let told = Number::of(found, job);
             told.put_into(&mut object);
+            if let job::Aggregate::Count(common) = found {
+                object["union_keys"] = json!((distinct + announced).saturating_sub(*common));
+            }
             told.text
         }
         _ => "the peer has the result\n".to_owned(),
     };
     if job.reveal.is_aggregate() {
-        object["min_matches"] = json!(job.min_matches);
+        number::agreed(job, &mut object);
     }
-    if let Some(warning) = job.reveal.warning() {
+    if let Some(warning) = job.reveal.warning(job.min_matches) {
         object["warning"] = json!(warning);
         if context.has_notes() {
             text += &format!("note: {warning}\n");
@@ -691,21 +721,23 @@ pub(super) fn report(
         true => String::new(),
         false => format!(", of at most {most_peer_keys} allowed"),
     };
+    let noun = identifiers::noun(spec);
     text += &format!(
         "your file: {}, {}, {}, {} without a key\n\
          the peer: {}{}\n\
-         {:.3} s, {} sent, {} received, {}; {protocol} ({security}){}\n\
+         {:.3} s, {} sent, {} received, {}; {protocol} ({security}){}{}\n\
          {other_learns}",
         counted(own.rows(), "row"),
-        counted(distinct, "distinct key"),
+        counted(distinct, noun),
         counted(own.duplicate_rows(), "duplicate"),
         counted(own.rows_without_key(), "row"),
-        counted(announced, "distinct key"),
-        allowed,
+        counted(announced, noun),
+        union(&object) + &allowed,
         wall.as_secs_f64(),
         counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
         counted(stats.rounds, "round"),
+        variant.map_or_else(String::new, |variant| format!(", {variant}")),
         why.map_or_else(String::new, |why| format!(", {why}")),
     );
     if let Some(page) = page {

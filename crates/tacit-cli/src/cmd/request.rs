@@ -1,16 +1,18 @@
-//! `tacit request`: asks a service for an intersection or for lookups, shows its terms, and runs if they are
-//! taken.
+//! `tacit request`: asks a service for an intersection, for lookups or for an answer to a question, shows its
+//! terms, and runs if they are taken.
 
 mod lookup;
+mod question;
 
-use crate::cli::keys::{self, Columns, all, column_list, key_list};
+use crate::cli::identifiers::{MatchedByArgs, OrKeyArgs};
+use crate::cli::keys::{self, Columns, all, column_list, key_list, word_list};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{Security, followed};
 use crate::cli::report::{ReportArgs, Sides};
 use crate::cli::results::{ResultArgs, Results};
 use crate::cli::table::Dialect;
 use crate::cli::{Context, verbose, waiting};
-use crate::cmd::psi::{Gets, Several, report};
+use crate::cmd::psi::{Gets, Several, report, tell_matched_by};
 use crate::cmd::{available_memory, check_memory};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal, Write};
@@ -20,7 +22,7 @@ use tacit::crypto::text::counted;
 use tacit::data::keys::{Named, quoted};
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
-use tacit::job::psi::{Bounds, Job, Learns, Own, Owned, Reveal, owner};
+use tacit::job::psi::{Job, Learns, Own, Owned, Reveal, owner};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
 use tacit_serve::json::{from_hex, hex};
@@ -35,6 +37,9 @@ Examples:
       --input kunden.csv --key mail --output both.csv
   tacit request known --connect alice.example:7700 --identity bob.key --peer alice.pub \\
       --tags customers.tags --key mail --value ann@example.com
+  tacit request spending --connect alice.example:7700 --identity bob.key --peer alice.pub \\
+      --input kunden.csv --question by_segment --set least=100 --security semi-honest \\
+      --output answer.csv
   tacit request --list --connect alice.example:7700 --identity bob.key --peer alice.pub
 
 The service offers terms: what each side will learn, the protocol, the sizes, and the remaining budgets. \
@@ -49,9 +54,13 @@ a job, and why this command would reject them, if so.
 For a job that answers lookups, give the service's tag file with --tags, and a table, or single keys with \
 --value. Each distinct key is a query, and queries are counted for as long as the tags are current.
 
+For a job that answers questions in SQL, take one of its own with --question, which --list shows, and give \
+each of its parameters a value with --set; or give the text with --sql or --sql-file: ours is the service's \
+table, theirs is yours.
+
 Each run writes a signed record to --records, which `tacit audit` verifies and shows.";
 
-/// Asks a service for an intersection or for lookups: shows its terms, and runs if they are taken.
+/// Asks a service for an intersection, for lookups or for an answer in SQL: shows its terms, and runs if they are taken.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
@@ -91,20 +100,43 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", num_args = 1, required_unless_present_any = ["value", "list"], conflicts_with_all = ["value", "list"])]
     input: Vec<PathBuf>,
     /// The service's tag file, for a job that answers lookups
-    #[arg(long, value_name = "FILE.tags", conflicts_with_all = ["reveal", "result", "give"])]
+    #[arg(long, value_name = "FILE.tags", conflicts_with_all = ["reveal", "result", "give", "sql", "sql_file"])]
     tags: Option<PathBuf>,
+    /// A question in SQL, for a job that answers them: ours is the service's table, theirs is yours
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["list", "sql_file"])]
+    sql: Option<String>,
+    /// The file with the question; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    sql_file: Option<PathBuf>,
+    /// The service's own question of this name, with the values of --set
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["list", "sql", "sql_file", "tags"])]
+    question: Option<String>,
+    /// A parameter of --question and its value, without quotes; repeat it for more
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, requires = "question", allow_hyphen_values = true)]
+    set: Vec<(String, String)>,
+    /// What each of your columns may be used for in a question: join, filter, group or aggregate; without it,
+    /// as the question says
+    #[arg(long, value_name = "COL:USE,..", num_args = 1, value_parser = column_list)]
+    allow: Vec<Columns<String>>,
+    /// Rejects a question that can show a group of fewer than N joined rows (default: 10)
+    #[arg(long, value_name = "N")]
+    min_group: Option<u64>,
     /// A key to look up, instead of a table; repeat it for more
     #[arg(long, value_name = "KEY", requires = "tags", conflicts_with_all = ["output", "output_rest", "output_all"])]
     value: Vec<String>,
     /// The column, or several, that make a row's key, each with its type as in COL:TYPE unless it is text;
     /// repeat it or separate by commas
-    #[arg(long, value_name = "COL", required_unless_present = "list", num_args = 1, value_parser = key_list)]
+    #[arg(long, value_name = "COL", required_unless_present_any = ["list", "sql", "sql_file", "question"], num_args = 1, value_parser = key_list)]
     key: Vec<Columns<Named>>,
+    #[command(flatten)]
+    or_key: OrKeyArgs,
     /// Words that mean an empty cell in your file, such as NULL,\N,n/a
-    #[arg(long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", num_args = 1, value_parser = word_list, allow_hyphen_values = true)]
     null: Vec<Columns<String>>,
     #[command(flatten)]
     results: ResultArgs,
+    #[command(flatten)]
+    matched_by: MatchedByArgs,
     #[command(flatten)]
     report: ReportArgs,
     /// Who learns the result, if the job leaves that open
@@ -135,13 +167,13 @@ pub(crate) struct Args {
     /// Accepts a service with up to N distinct keys; without it, any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_peer_rows: Option<u64>,
-    /// With --yes: accepts that the owner of a column gets its aggregate, and can read from it which keys
-    /// match
-    #[arg(long, requires = "bounds")]
+    /// Accepts that the owner of a column gets its aggregate, and can read from it which keys match: of a number
+    /// with --yes and --bounds, of an answer in SQL always
+    #[arg(long)]
     result_to_owner: bool,
     /// With --result-to-owner: the widest bounds of what one key adds that you accept
-    #[arg(long, value_name = "LEAST..MOST", value_parser = owner::bounds, allow_hyphen_values = true, requires = "result_to_owner")]
-    bounds: Option<Bounds>,
+    #[arg(long, value_name = "LEAST..MOST", value_parser = owner::is_bounds, allow_hyphen_values = true, requires = "result_to_owner")]
+    bounds: Option<String>,
     /// Accepts only terms with this hash, which --dry-run prints; run, budgets and sizes may differ
     #[arg(long, value_name = "HASH", value_parser = terms_hash)]
     terms: Option<[u8; 32]>,
@@ -187,12 +219,27 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     }
     let identity = Identity::load(&args.identity)?;
     let tags = args.tags.as_deref().map(lookup::open).transpose()?;
-    let offered = request::ask(connect(&args, context)?, &args.ask(), &identity)?;
+    let asked = question::of(&args, context)?;
+    if asked.is_none() && args.result_to_owner && args.bounds.is_none() {
+        let what =
+            "--result-to-owner needs --bounds LEAST..MOST: the widest bounds of a number that you accept";
+        return Err(Error::Usage(what.into()));
+    }
+    let ask = Ask { question: asked.as_ref().map(|question| question.text.clone()), ..args.ask() };
+    let offered = request::ask(connect(&args, context)?, &ask, &identity)?;
     match tags {
+        _ if args.input.is_empty() && args.value.is_empty() => Err(Error::Usage("give --input FILE".into())),
+        None if asked.is_some() => question::run(&args, offered, &identity, context),
         Some(tags) => lookup::run(&args, tags, offered, &identity, context),
-        None if args.input.is_empty() => Err(Error::Usage("give --input FILE".into())),
         None => intersect(&args, offered, &identity, context),
     }
+}
+
+/// A parameter of a question and its value.
+fn setting(text: &str) -> std::result::Result<(String, String), String> {
+    let split = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = split.ok_or("write NAME=VALUE, such as least=100")?;
+    Ok((name.trim_start_matches(':').to_owned(), value.to_owned()))
 }
 
 /// What we may ask for.
@@ -257,16 +304,22 @@ struct Ready {
 fn prepare(args: &Args, offered: &Offered, context: &Context) -> Result<Option<Ready>> {
     let mut results = args.results.open(Output::create)?;
     let named = KeySpec::named(all(&args.key), Normalisation::default());
-    let spec = KeySpec { nulls: all(&args.null), ..named };
+    let spec = args.or_key.add(KeySpec { nulls: all(&args.null), ..named })?;
     let mut job = offered.job(&spec)?;
     job.max_cell = args.results.most_cell(args.max_cell);
     job.line_ends = args.allow_line_ends;
     let admitted =
         offered.admit_types(&spec).and_then(|()| offered.admit(&job, &args.floor(&all(&args.give))));
     args.results.check(&job.reveal)?;
+    args.matched_by.check(&args.results)?;
     if args.dry_run {
         let own = read(args, &job, context)?;
-        shown(offered, own.count(), admitted.err(), context)?;
+        // Cells that cannot be sent stop the run too.
+        let sendable = admitted.and_then(|()| {
+            let gift = own.gift(&job, args.duplicates.into())?;
+            offered.admit_width(gift.bytes_a_key(own.count())?)
+        });
+        shown(offered, own.count(), sendable.err(), context)?;
         return Ok(None);
     }
     admitted?;
@@ -382,8 +435,9 @@ fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     keys::note_errors(&source, &args.input, context);
     args.results.admit(&source)?;
     let progress = context.progress("reading", source.bytes(), "B");
-    let own = Own::read(source, Path::new(&keys::files(&args.input)), job, |done| progress.set(done))?;
+    let mut own = Own::read(source, Path::new(&keys::files(&args.input)), job, |done| progress.set(done))?;
     progress.finish();
+    tell_matched_by(&mut own, &args.matched_by, job)?;
     args.results.prove_job(&own, job)?;
     Ok(own)
 }
@@ -425,11 +479,11 @@ fn terms_hash(text: &str) -> std::result::Result<[u8; 32], &'static str> {
 
 impl Args {
     /// What the user takes at least.
-    fn floor<'a>(&self, gives: &'a [String]) -> Floor<'a> {
+    fn floor<'a>(&'a self, gives: &'a [String]) -> Floor<'a> {
         Floor {
             security: self.security.into(),
             gives,
-            result_to_owner: match (self.yes, self.bounds) {
+            result_to_owner: match (self.yes, self.bounds.as_deref()) {
                 (false, _) => ToOwner::AsOffered,
                 (true, Some(bounds)) => ToOwner::Within(bounds),
                 (true, None) => ToOwner::Never,
@@ -454,6 +508,6 @@ impl Args {
             other => other.terms(),
         });
         let job = self.job.clone().unwrap_or_default();
-        Ask { job, reveal, result: result.map(str::to_owned), key: None }
+        Ask { job, reveal, result: result.map(str::to_owned), key: None, question: None }
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::{Context, fault};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
-use tacit::crypto::text::counted;
+use tacit::crypto::text::{counted, escaped};
 use tacit::{Error, Result};
 use tacit_console::log::{self, Form, Level};
 use tacit_console::machine::available_memory;
@@ -73,7 +73,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     log::install(if context.verbose { Level::Debug } else { args.log_level }, form);
     let policy = Policy::load(&args.policy).map_err(|unfit| {
         if let lines @ [_, _, ..] = unfit.lines().as_slice() {
-            lines.iter().for_each(|line| tacit_console::say(line));
+            lines.iter().for_each(|line| tacit_console::say(&escaped(line)));
         }
         Error::from(unfit)
     })?;
@@ -116,7 +116,9 @@ fn examine(file: &Path, policy: &Policy, context: &Context) -> Result<()> {
     let Checked { lines, warnings, faults } = check::examine(policy, Time::now());
     let faults: Vec<String> = faults.iter().map(|fault| placed(file, fault)).collect();
     let told = warnings.iter().map(|warning| format!("warning: {warning}"));
-    let text: Vec<String> = allows.iter().chain(&lines).cloned().chain(told).collect();
+    // Names of a policy and of its tables, of which none steers a terminal.
+    let text: Vec<String> =
+        allows.iter().chain(&lines).cloned().chain(told).map(|line| escaped(&line)).collect();
     let object = json!({
         "name": "serve check", "allows": allows, "tables": lines, "warnings": warnings, "faults": faults,
     });
@@ -125,7 +127,7 @@ fn examine(file: &Path, policy: &Policy, context: &Context) -> Result<()> {
         [] => Ok(()),
         [only] => Err(by_option(Error::Input(only.clone()))),
         all => {
-            all.iter().for_each(|fault| tacit_console::say(&fault.replace(ACCEPT, ACCEPTED)));
+            all.iter().for_each(|fault| tacit_console::say(&escaped(&fault.replace(ACCEPT, ACCEPTED))));
             Err(Error::Input(format!("{}: {}, listed above", name(file), counted(all.len(), "problem"))))
         }
     }

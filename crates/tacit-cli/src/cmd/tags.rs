@@ -19,6 +19,7 @@ use tacit::crypto::hex;
 use tacit::crypto::text::counted;
 use tacit::data::records::{KeySet, KeySpec};
 use tacit::data::table::Source;
+use tacit::job::psi::refuse_variants;
 use tacit::job::tags::{
     self as job, Answering, Private, Publication, Publishing, Querying, Refusal, TagFile, Terms,
 };
@@ -223,6 +224,7 @@ struct Table {
 impl TableArgs {
     fn read(&self, context: &Context) -> Result<Table> {
         let spec = self.key.spec();
+        refuse_variants(&spec, "a tag file has")?;
         let (source, keys) = self.key.read(&self.input, &self.table, context)?;
         Ok(Table { source, spec, keys })
     }

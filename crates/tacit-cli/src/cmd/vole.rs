@@ -9,6 +9,7 @@ use crate::cli::share::{Arrays, archive, note_none};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::Block;
+use tacit::crypto::near::one_of;
 use tacit::crypto::text::counted;
 use tacit::data::npz::{Array, Element};
 use tacit::job::vole::{Field, Inputs, Job, Kind, Role as Side, Sink};
@@ -60,7 +61,7 @@ pub(crate) struct Args {
 }
 
 fn field(name: &str) -> std::result::Result<Field, String> {
-    Field::named(name).ok_or_else(|| format!("one of {}", Field::names().collect::<Vec<_>>().join(", ")))
+    Field::named(name).ok_or_else(|| format!("there is no field `{name}`; {}", one_of(name, Field::names())))
 }
 
 /// Runs `tacit vole`.

@@ -357,6 +357,7 @@ fn intersections_of_every_kind_are_measured() {
         ("sum", "sum"),
         ("mean", "mean"),
         ("shares", "shares"),
+        ("link", "link"),
     ] {
         let said = psi(&["--protocol", "vole", "--reveal", reveal, "--security", "semi-honest"]);
         let result = results(said.success()).remove(0);

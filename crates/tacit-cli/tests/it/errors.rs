@@ -222,3 +222,61 @@ fn an_interrupt_is_told_to_the_peer() {
     wait(second).fails_with(130, &["interrupted"]);
     wait(first).fails_with(4, &["the peer stopped: it was interrupted"]);
 }
+
+/// A slip in a name that the program knows is answered with that name.
+#[test]
+fn a_misspelled_name_is_answered_with_the_near_one() {
+    let bench = Bench::new();
+    bench.write("a.csv", "email\na@x.org\n");
+    bench.write("typo.toml", "[psi]\nkee = [\"email\"]\n");
+    let psi = |more: &str| format!("psi --dry-run --insecure-plaintext --input a.csv --key email {more}");
+    for (words, near) in [
+        (psi("--reveal conut"), "there is no kind `conut`; did you mean `count`?"),
+        (psi("--reveal suum:amount"), "did you mean `sum`?"),
+        (psi("--base-ot rotd"), "--base-ot: there is no base OT `rotd`; did you mean `roted`?"),
+        (psi("--link lann"), "did you mean `lan`?"),
+        (psi("--protocol pasox"), "'paxos'"),
+        (psi("--reveal nonsense"), "choose one of rows, payload"),
+        ("eval mllionaires --dry-run".into(), "did you mean `millionaires`?"),
+        ("eval singed-lt32 --dry-run".into(), "did you mean `signed-lt32`?"),
+        ("eval add8 --ot koss --dry-run".into(), "--ot: there is no OT protocol `koss`; did you mean `kos`?"),
+        ("ot --role sender --count 9 --dry-run --protocol sofspoken".into(), "did you mean `softspoken`?"),
+        (
+            "ot --role sender --count 9 --dry-run --security semi-honest --protocol softspoken --code group-4".into(),
+            "there is no code `group-4`; did you mean `groups-4`?",
+        ),
+        ("vole --role sender --count 9 --field gf218 --dry-run".into(), "did you mean `gf128`?"),
+        ("psi --config typo.toml".into(), "unknown setting `kee` for [psi]; did you mean `key`?"),
+        ("check a.csv --key email:phnoe".into(), "did you mean `phone`?"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = bench.run(&words);
+        assert!(matches!(said.code, 2 | 3) && said.err.contains(near), "{words:?}: {said:?}");
+    }
+}
+
+/// Columns by number, and blanks beside commas: taken, or said what to write.
+#[test]
+fn lists_of_columns_are_read_as_people_write_them() {
+    let bench = Bench::new();
+    bench.write("a.csv", "first,last,mail\nAnn,Lee,a@x.org\n");
+    let check = |more: &[&str]| bench.run(&[&["check", "a.csv"], more].concat());
+    for keys in ["first, last", "first , mail:email", "first,\tlast"] {
+        check(&["--key", keys]).success();
+    }
+    let gap = "a name is missing beside a comma: write a,b without a blank";
+    check(&["--key", "first,", "last"]).fails_with(2, &[gap]);
+    let psi = ["psi", "--dry-run", "--insecure-plaintext", "--input", "a.csv", "--key", "mail"];
+    bench
+        .run(&[&psi[..], &["--reveal", "payload", "--result", "peer", "--give", "first,", "last"]].concat())
+        .fails_with(2, &[gap]);
+    bench
+        .run(&[&psi[..], &["--reveal", "payload:first,", "last"]].concat())
+        .fails_with(2, &["write a,b without a blank", "here payload:first,last"]);
+    for (number, numbered) in [("1", true), ("3", true), ("4", false), ("0", false)] {
+        let said = check(&["--key", number]);
+        said.fails_with(3, &["no column is named"]);
+        assert_eq!(said.err.contains("--no-header reads the first line as data"), numbered, "{said:?}");
+    }
+    check(&["--key", "3", "--no-header"]).success();
+}

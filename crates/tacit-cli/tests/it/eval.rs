@@ -443,9 +443,12 @@ fn what_is_wrong_with_a_batch_is_named() {
     let typed =
         &["`comma`", "write a point, or set that the table has a decimal comma; --decimal-comma does that"];
     sums("comma:decimal2", &[]).fails_with(3, typed);
-    sums("point:decimal2", &["--decimal-comma"]).fails_with(3, &["`point`", "remove the points"]);
+    sums("point:decimal2", &["--decimal-comma"]).fails_with(3, &["`point`", "leave that setting out"]);
     sums("wide:decimal2", &[]).fails_with(3, &["`wide`", "at most 2 digits", "round it", "decimal18"]);
     assert!(!sums("wide:decimal2", &[]).err.contains("1.234"));
+    sums("wide:decimal", &[]).fails_with(3, &["write the digits after the point, as in `wide:decimal2`"]);
+    bench.write("born.csv", "born\n1969-12-31\n");
+    one("born.csv", &["--columns", "born:date"]).fails_with(3, &["before 1970-01-01 is a negative number"]);
     let said = one("two.csv", &["--columns", "a", "--output", "x.csv", "--output-to", "evaluator"]);
     said.fails_with(2, &["--output", "only the peer"]);
     bench.write("few.csv", "a\n1\n2\n");

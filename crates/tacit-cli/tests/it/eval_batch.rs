@@ -137,3 +137,17 @@ fn a_dry_run_foresees_bytes_and_levels() {
         assert!((told / sent - 1.0).abs() < 0.1, "{side}: told {told}, sent {sent}");
     }
 }
+
+#[test]
+fn a_dry_run_reads_the_inputs_of_its_side() {
+    let bench = Bench::with_keys();
+    bench.write("large.csv", "x\n7\n300\n");
+    bench.write("fits.csv", "x\n7\n200\n3\n");
+    let dry = |more: &[&str]| bench.run(&[&["--json", "eval", "add8", "--dry-run"], more].concat());
+    let batch = ["--role", "garbler", "--batch", "--input"];
+    dry(&[&batch[..], &["large.csv"]].concat()).fails_with(3, &["large.csv, line 3", "8 bits"]);
+    dry(&["--role", "evaluator", "--input", "300"]).fails_with(3, &["--input", "8 bits"]);
+    let plan = dry(&[&batch[..], &["fits.csv"]].concat());
+    assert_eq!(parsed(&plan)["rows"], 3, "{plan:?}");
+    dry(&[&batch[..], &["fits.csv", "--rows", "9"]].concat()).fails_with(2, &["--batch", "--rows"]);
+}

@@ -87,9 +87,9 @@ fn a_table_without_a_key_is_shown_by_its_columns() {
     let two = ["--key", "name,mail", "--against", "customers.csv", "--against-key", "mail"];
     let said = bench.run(&[&["check", "customers.csv"], &two[..]].concat());
     said.fails_with(2, &["--against-key", "2 columns", "1 column"]);
-    // Of two columns of one name none is a key; a long name is cut; options hold for the next commands too.
+    // A long name is cut; options hold for the next commands too.
     let long = "x".repeat(500);
-    bench.write("odd.csv", format!("a;a;{long}\n1;2;3\n"));
+    bench.write("odd.csv", format!("a;b;{long}\n;;3\n"));
     let said = bench.run(&["check", "odd.csv", "--delimiter", ";"]);
     assert!(said.success().contains(&format!("--key {long}:int")), "{said:?}");
     let both = said.out.matches(" --delimiter ';'").count();
@@ -143,21 +143,19 @@ fn a_number_that_counts_rows_is_no_key_and_odd_headers_are_named() {
         ("nr,plan\n11,a\n13,a\n15,a\n17,b\n19,b\n", Some("plan"), &["nr counts up"]),
         ("id\n1\n2\n3\n", None, &["id counts up", "no column looks like a key"]),
         ("member,x\n82,a\n17,a\n55,a\n", Some("member:int"), &[]),
-        ("Customers 2024\nid;mail\n1;a@x.org\n2;b@x.org\n", None, &["seems to be a title"]),
-        ("Customers 2024;;\nid;mail;x\n1;a@x.org;y\n", None, &["seems to be a title"]),
-        ("ann@x.org,17\nbob@x.org,18\n", None, &["seems to be data and not a header"]),
+        ("Customers 2024\nid;mail\n5;a@x.org\n2;b@x.org\n", Some("mail:email"), &["seems to be a title"]),
+        ("Customers 2024;;\nid;mail;x\n1;a@x.org;y\n", Some("mail:email"), &["seems to be a title"]),
+        ("ann@x.org,17\nbob@x.org,18\n", None, &["may be data and not a header"]),
         (
             "id,mail,mail\n5,a@x.org,b@x.org\n3,c@x.org,d@x.org\n",
-            Some("id:int"),
-            &["several columns are called mail"],
+            None,
+            &["several columns are called mail; rename them first"],
         ),
         ("id,mail\n", None, &["the table has no rows"]),
         ("region,2023,2024\nnorth,5,1\nsouth,3,9\n", Some("region"), &[]),
     ] {
         let (found, said) = look(table);
-        if !said.contains("title") && !said.contains("data and not") {
-            assert_eq!(found.as_deref(), key, "{table}: {said}");
-        }
+        assert_eq!(found.as_deref(), key, "{table}: {said}");
         assert!(hints.iter().all(|hint| said.contains(hint)), "{table}: {said}");
         assert_eq!(said.is_empty(), hints.is_empty(), "{table}: {said}");
     }
@@ -165,16 +163,9 @@ fn a_number_that_counts_rows_is_no_key_and_odd_headers_are_named() {
     bench.write("data.csv", "ann@x.org,17\nbob@x.org,18\n");
     let said = bench.run(&["check", "data.csv"]);
     assert!(said.success().contains("tacit check --input data.csv --no-header"), "{}", said.out);
-    assert!(!said.out.contains("ann@x.org") && said.out.contains("xxx@x.xxx"), "{}", said.out);
+    assert!(!said.out.contains("ann@x.org") && said.out.contains("column 1  email"), "{}", said.out);
     let said = bench.run(&["check", "data.csv", "--no-header"]);
     assert!(said.success().contains("--key 1:email --no-header"), "{}", said.out);
-    bench.write("title.csv", "Customers\nid;mail\n1;a@x.org\n2;b@x.org\n");
-    let said = bench.run(&["check", "title.csv"]);
-    assert!(said.success().contains("tacit check --input title.csv --skip-lines 1"), "{}", said.out);
-    let said = bench.run(&["check", "title.csv", "--skip-lines", "1"]);
-    assert!(said.success().contains("--key mail:email --skip-lines 1"), "{}", said.out);
-    bench.write("commas.csv", "Customers\nid,mail\n1,a@x.org\n");
-    bench.run(&["check", "commas.csv"]).fails_with(3, &["line 2", "2 fields", "title", "--skip-lines"]);
 }
 
 /// A secret that was given in place of a table is not shown as the name of a column.
@@ -237,6 +228,8 @@ fn six_answers_make_a_policy_that_passes_its_check() {
             format!("customers.csv\n\n{learns}\nconnect a:1\nlisten 127.0.0.1:7700\nalice.key\nbob.pub\n");
         let said = answered(&bench, &["init", "--policy", "--out", file], &lines);
         assert!(said.success().contains(&format!("tacit serve --policy {file} --check")), "{said:?}");
+        let budget = if learns == "rows" { "the table's rows today" } else { "one for each bit of a number" };
+        assert!(bench.read(file).contains(budget), "{}", bench.read(file));
         let checked = bench.run(&["serve", "--policy", file, "--check"]);
         assert!(checked.success().contains("partner"), "{checked:?}");
     }
@@ -254,14 +247,40 @@ fn answers_that_could_not_work_are_asked_again() {
     assert!(said.err.contains("several columns `a`"), "{said:?}");
     assert_eq!(said.err.matches("such as `listen").count(), 2, "{said:?}");
     assert!(said.err.contains("6/6") && !bench.read("job.toml").contains("customers.csv"), "{said:?}");
-    // The table, or a key, is never what is written.
-    for out in ["customers.csv", "bob.pub"] {
-        let before = bench.read(out);
-        let lines = "customers.csv\n\nme\nconnect x:7700\nalice.key\nbob.pub\n";
+    // The table, or a key, is never what is written: who names it is asked again at once.
+    bench.write("both.csv", TABLE);
+    bench.write("old.toml", "# of before");
+    for out in ["customers.csv", "old.toml"] {
+        let lines = format!("{out}\nboth.csv\n\nme\nconnect x:7700\n{out}\nalice.key\nbob.pub\n");
         let words = ["--overwrite", "init", "--out", out];
-        answered(&bench, &words, lines).fails_with(3, &[out]);
-        assert_eq!(bench.read(out), before);
+        let said = answered(&bench, &words, &lines);
+        said.success();
+        assert_eq!(said.err.matches("name the same file").count(), 2, "{said:?}");
+        assert!(bench.read(out).contains("input = \"both.csv\""));
     }
+    answered(&bench, &["--overwrite", "init", "--out", "bob.pub"], "")
+        .fails_with(3, &["bob.pub", "never overwritten"]);
+}
+
+/// A table of which no column can be the key, and one that is not the right one after all.
+#[test]
+fn another_table_can_be_named_once_the_columns_are_seen() {
+    let bench = Bench::with_keys();
+    bench.write("customers.csv", TABLE);
+    bench.write("twice.csv", "a,a\n1,2\n");
+    bench.write("wrong.csv", "kind,note\nx,y\n");
+    let lines = "twice.csv\nwrong.csv\nback\ncustomers.csv\n\nme\nconnect x:7700\nalice.key\nbob.pub\n";
+    let said = answered(&bench, &["init"], lines);
+    said.success();
+    assert!(said.err.contains("every column shares its name with another"), "{said:?}");
+    assert!(said.err.contains("back for another table") && !said.err.contains("7/6"), "{said:?}");
+    assert!(bench.read("job.toml").contains("input = \"customers.csv\""));
+    // A column of that name is a column.
+    bench.write("backs.csv", "back,side\nx,y\n");
+    let lines = "backs.csv\nback\nme\nconnect x:7700\nalice.key\nbob.pub\n";
+    let said = answered(&bench, &["init", "--out", "b.toml"], lines);
+    said.success();
+    assert!(bench.read("b.toml").contains("key = [\"back\"]") && !said.err.contains("for another table"));
 }
 
 /// What `--report` writes, by the ending of its name.
@@ -270,8 +289,11 @@ fn a_run_leaves_a_page_for_the_file() {
     let bench = Bench::with_keys();
     bench.write("a.csv", "mail\nann@x.org\nbob@x.org\n");
     bench.write("b.csv", "mail\nbob@x.org\ncas@x.org\nbob@x.org\n");
-    // One side's key file has a name.
+    // One side's key file has a name, and the other's public file was exchanged for one of another key.
     bench.write("bob.pub", format!("{} Lab North\n", bench.read("bob.pub").trim()));
+    bench.run(&["keygen", "--out", "eve.key", "--comment", "Bank"]).success();
+    bench.write("kept.pub", bench.read("alice.pub"));
+    bench.write("alice.pub", bench.read("eve.pub"));
     for (of_alice, of_bob) in [("a.html", "b.pdf"), ("a2.pdf", "b2.htm")] {
         let address = format!("127.0.0.1:{}", free_port());
         let side = |way: &str, own: &str, peer: &str, input: &str, result: &str, report: &str| {
@@ -282,7 +304,7 @@ fn a_run_leaves_a_page_for_the_file() {
             words.split(' ').map(str::to_owned).collect::<Vec<_>>()
         };
         let alice = side("--listen", "alice.key", "bob.pub", "a.csv", "peer", of_alice);
-        let bob = side("--connect", "bob.key", "alice.pub", "b.csv", "me", of_bob);
+        let bob = side("--connect", "bob.key", "kept.pub", "b.csv", "me", of_bob);
         let (alice, bob): (Vec<&str>, Vec<&str>) =
             (alice.iter().map(String::as_str).collect(), bob.iter().map(String::as_str).collect());
         let (a, b) = bench.run_both(&alice, &bob);
@@ -290,10 +312,11 @@ fn a_run_leaves_a_page_for_the_file() {
         b.success();
         assert!(b.err.contains(of_bob), "{b:?}");
     }
+    bench.write("alice.pub", bench.read("kept.pub"));
     let fingerprint = |file: &str| bench.run(&["fingerprint", file]).success().trim().to_owned();
     let page = bench.read("b2.htm");
     for words in [
-        &*fingerprint("alice.pub"),
+        &*fingerprint("kept.pub"),
         &*fingerprint("bob.pub"),
         "mail (email)",
         "(1 match), and that the other side has 2 distinct keys",
@@ -303,7 +326,7 @@ fn a_run_leaves_a_page_for_the_file() {
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
-    let named = "Lab North (a name in the key file, unverified), key ";
+    let named = "&quot;Lab North&quot; (a name in the key file, unverified), key ";
     assert!(page.matches("unverified").count() == 1 && page.contains(named), "{page}");
     assert!(!page.contains("Purpose") && !page.contains("Name of the service"), "{page}");
     let page = bench.read("a.html");

@@ -86,7 +86,7 @@ fn what_is_wrong_with_a_table_names_the_line_and_shows_no_cell() {
     let end = b"email,note\nSECRET1,x\n";
     read(b"").fails_with(3, &["t.csv", "empty", "first line"]);
     read(b"SECRET,note\n1,2\n").fails_with(3, &["t.csv", "`email`", "first line"]);
-    read(&[end, &b"SECRET2\n"[..]].concat()).fails_with(3, &["t.csv", "line 3", "1 fields"]);
+    read(&[end, &b"SECRET2\n"[..]].concat()).fails_with(3, &["t.csv", "line 3", "1 field"]);
     read(&[end, &b"SECRET2,x,SECRET3\n"[..]].concat()).fails_with(3, &["t.csv", "line 3", "3 fields"]);
     read(&[end, &b"a,x\nSECRET\xff,x\n"[..]].concat()).fails_with(3, &["t.csv", "line 4", "UTF-8"]);
     read(b"e\0m\0a\0i\0l\0\n\0").fails_with(3, &["t.csv", "utf-16le", "--encoding utf-16le"]);
@@ -198,10 +198,10 @@ fn pools_have_the_layout_of_the_page() {
     for (name, role) in [("s.pool", "sender"), ("r.pool", "receiver")] {
         let key = if role == "sender" { "alice.key" } else { "bob.key" };
         let info = json(&bench.run(&["--json", "ot", "pool", "info", name, "--identity", key]));
-        fields("tacit ot pool info", &info, &[&shared[..], &["position", "left"]].concat());
+        fields("tacit ot pool info", &info, &[&shared[..], &["protocol", "position", "left"]].concat());
         let file = bytes(&bench, name);
         assert_eq!((&file[..8], number(&file[8..12])), (&b"TACITPOL"[..], 2));
-        assert_eq!((file[14], file[15], number(&file[16..24])), (0, 0, 5000), "neither burnt nor set");
+        assert_eq!((file[14], file[15], number(&file[16..24])), (0, 2, 5000), "not burnt, and made by kos");
         assert_eq!(file[152..184], *blake3::hash(&file[..152]).as_bytes());
         assert_eq!(file.len(), 12_288 + 2 * (65_536 + 16));
         assert_eq!(mode(&bench, name), 0o600);
@@ -267,7 +267,7 @@ fn states_have_the_layout_of_the_page_and_results_of_eval_its_fields() {
     fields("tacit eval", &made, &[&shared[..], &passed, &["file", "id", "copies"]].concat());
     for (name, role) in [("g", 0), ("e", 1)] {
         let file = bytes(&bench, name);
-        assert_eq!((&file[..8], number(&file[8..12])), (&b"TACITST1"[..], 2));
+        assert_eq!((&file[..8], number(&file[8..12])), (&b"TACITST1"[..], 3));
         assert_eq!(file[12..15], [role, 0, 2], "role, unused, for both");
         assert_eq!(number(&file[20..28]), file.len() as u64);
         assert_eq!(file[188..192], [0; 4]);
@@ -344,6 +344,43 @@ fn files_of_functions_have_the_layout_of_the_page() {
 }
 
 #[test]
+fn steps_of_pair_say_what_the_page_says() {
+    let bench = Bench::new();
+    bench.write("m.csv", "cookie,mail\nc-1,ann@x.org\nc-2,bob@x.org\nc-3,\n");
+    bench.write("c.csv", "client,mail\n7,bob@x.org\n8,dan@x.org\n");
+    let run = |words: &str| {
+        let words: Vec<&str> = ["--json", "pair"].into_iter().chain(words.split_whitespace()).collect();
+        json(&bench.run(&words))
+    };
+    let made = run("keygen --role publisher --out p.key --salt-out s.salt");
+    fields("tacit pair keygen", &made, &["key", "salt"]);
+    run("keygen --role advertiser --out a.key");
+    assert_eq!((mode(&bench, "p.key"), mode(&bench, "s.salt")), (0o600, 0o600));
+    let room = "--salt s.salt --min-list 1";
+    let people =
+        run(&format!("encrypt --input m.csv --key mail:email --pair-key p.key --output p.csv {room}"));
+    fields(
+        "tacit pair keygen",
+        &people,
+        &["identifiers", "keys", "output", "rows", "rows_without_identifier"],
+    );
+    let list = run(&format!("encrypt --list p.csv --pair-key a.key --output pa.csv {room}"));
+    fields("tacit pair keygen", &list, &["identifiers", "keys", "output", "duplicates"]);
+    run(&format!(
+        "encrypt --input c.csv --key mail:email --pair-key a.key --pair-key p.key --output ap.csv {room}"
+    ));
+    let matched = run("match --publisher pa.csv --advertiser ap.csv --min-list 1 --output common.csv");
+    fields("tacit pair keygen", &matched, &["publisher", "advertiser", "common", "publisher_rate", "output"]);
+    assert_eq!((&matched["common"], &matched["publisher_rate"]), (&1.into(), &"50 %".into()));
+    let ids = run("ids --list common.csv --salt s.salt --pair-key a.key --output target.csv");
+    fields("tacit pair keygen", &ids, &["identifiers", "expires", "output"]);
+    // A list of the advertiser's own people holds none of the publisher's identifiers.
+    let wrong =
+        ["pair", "ids", "--list", "ap.csv", "--salt", "s.salt", "--pair-key", "a.key", "--output", "t.csv"];
+    bench.run(&wrong).fails_with(3, &["ap.csv", "advertiser's people", "tacit pair match"]);
+}
+
+#[test]
 fn every_paragraph_on_results_is_tried() {
     let section = PAGE.split("## JSON results").nth(1).unwrap();
     let commands: BTreeSet<&str> = section
@@ -355,6 +392,9 @@ fn every_paragraph_on_results_is_tried() {
         "psi",
         "check",
         "tags publish",
+        "pair keygen",
+        "link",
+        "query",
         "ot",
         "ot deal",
         "ot pool info",
@@ -369,7 +409,7 @@ fn every_paragraph_on_results_is_tried() {
         "audit verify",
         "gateway",
     ];
-    let elsewhere = "request and audit are tried in serve.rs, bench in bench.rs, check with psi, man in manual.rs, \
+    let elsewhere = "request and audit are tried in serve.rs, link in link.rs, query in query.rs, bench in bench.rs, check with psi, man in manual.rs, \
                      fingerprint in errors.rs, gateway in gateway.rs";
     assert_eq!(commands, BTreeSet::from(tried), "{elsewhere}");
 }

@@ -167,3 +167,72 @@ fn a_suspicious_number_of_matches_is_said() {
         assert!(object(&a)["suspicious"].is_null(), "{a:?}");
     }
 }
+
+/// Names of options and kinds of files that people take for granted.
+#[test]
+fn out_and_output_are_one_option_and_keys_come_out_of_pipes() {
+    let bench = Bench::new();
+    bench.run(&["keygen", "--output", "alice.key"]).success();
+    bench.run(&["keygen", "--out", "bob.key"]).success();
+    bench.run(&["keygen", "--out", "x.key", "--output", "y.key"]).fails_with(2, &["--out"]);
+    assert!(bench.exists("alice.pub") && !bench.run(&["keygen", "--help"]).out.contains("--output"));
+    bench.write("a.csv", "mail\na@x.org\n");
+    bench.write("job.toml", "[psi]\noutput = \"configured.csv\"\n");
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |how: &'static str, own: &'static str, peer: &'static str| {
+        [
+            "psi",
+            how,
+            &address,
+            "--identity",
+            own,
+            "--peer",
+            peer,
+            "--input",
+            "a.csv",
+            "--key",
+            "mail",
+            "--result",
+            "both",
+        ]
+        .map(str::to_owned)
+    };
+    let (a, b) = (side("--listen", "alice.key", "bob.pub"), side("--connect", "bob.key", "alice.pub"));
+    let words = |side: &[String], more: &[&str]| {
+        side.iter().map(String::as_str).chain(more.iter().copied()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (a, b) = (words(&a, &["--config", "job.toml", "--out", "a.both"]), words(&b, &["--out", "b.both"]));
+    let as_words = |side: &[String]| side.iter().map(String::as_str).map(str::to_owned).collect::<Vec<_>>();
+    let (a, b) = (as_words(&a), as_words(&b));
+    let (a, b): (Vec<&str>, Vec<&str>) =
+        (a.iter().map(String::as_str).collect(), b.iter().map(String::as_str).collect());
+    let (a, b) = bench.run_both(&a, &b);
+    a.success();
+    b.success();
+    // The command line hides what the file has under the other name.
+    assert!(bench.exists("a.both") && bench.exists("b.both") && !bench.exists("configured.csv"));
+    bench.write("job.toml", "[psi]\nout = \"x.csv\"\n");
+    bench
+        .run(&["psi", "--config", "job.toml"])
+        .fails_with(2, &["unknown setting `out`", "did you mean `output`?"]);
+
+    // A pipe into which nobody writes is not waited for, and one of a shell's is read.
+    assert!(std::process::Command::new("mkfifo").arg(bench.path("pipe")).status().unwrap().success());
+    let psi =
+        ["psi", "--connect", "127.0.0.1:1", "--input", "a.csv", "--key", "mail", "--connect-timeout", "1"];
+    let nothing = "nothing is written into this pipe";
+    bench
+        .run(&[&psi[..], &["--identity", "alice.key", "--peer", "pipe"]].concat())
+        .fails_with(3, &["pipe", nothing]);
+    bench
+        .run(&[&psi[..], &["--identity", "pipe", "--peer", "bob.pub"]].concat())
+        .fails_with(3, &["pipe", nothing]);
+    bench.run(&[&["--config", "pipe"], &psi[..]].concat()).fails_with(3, &["pipe", nothing]);
+    bench.run(&["serve", "--policy", "pipe", "--check"]).fails_with(3, &["pipe", nothing]);
+    let tacit = env!("CARGO_BIN_EXE_tacit");
+    let line = format!("exec {tacit} {} --identity alice.key --peer <(cat bob.pub)", psi.join(" "));
+    let shell =
+        std::process::Command::new("bash").args(["-c", &line]).current_dir(bench.path(".")).output().unwrap();
+    let said = String::from_utf8_lossy(&shell.stderr);
+    assert!(said.contains("cannot connect to 127.0.0.1:1 ("), "{said}");
+}

@@ -1,5 +1,6 @@
 //! The integration tests of `tacit-cli`, one binary: a module is a file.
 
+mod check;
 mod common;
 
 mod bad_input;
@@ -13,23 +14,30 @@ mod faults;
 mod first;
 mod formats;
 mod gateway;
+mod identifiers;
 mod keys;
 mod kinds;
+mod link;
 mod long;
 mod manual;
 mod messy;
+mod near;
 mod nisc;
 mod nisc_eval;
+mod numbers;
 mod ot;
 mod outputs;
+mod pair;
 mod plan;
 mod pool;
 mod programs;
 mod psi;
+mod query;
 mod relay;
 mod resume;
 mod reveal;
 mod serve;
+mod serve_questions;
 mod snapshots;
 mod sources;
 mod tables;

@@ -61,7 +61,10 @@ fn words_for_nothing_match_nothing_once_they_are_named() {
     );
     bench.write("mails.csv", "mail\na@x.org\nb@x.org\nc@x.org\n");
     let said = bench.run(&["check", "--input", "mails.csv", "--key", "mail"]);
-    assert!(said.success().contains("looks like the type email") && said.out.contains("--key mail:email"));
+    assert!(
+        said.success().contains("looks like the type email")
+            && said.out.contains("named mail:email on both sides")
+    );
 }
 
 #[test]

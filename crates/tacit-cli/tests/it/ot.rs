@@ -134,7 +134,13 @@ fn every_group_size_by_its_name() {
         let (s, _) = run(&bench, &extra);
         check(&bench, kind, 70_001);
         assert!(s.contains("\"protocol\":\"softspoken\""), "{s}");
+        assert!(s.contains(&format!("\"variant\":\"code {code}\"")), "{s}");
     }
+    // The one that is picked where none is named.
+    let (s, r) = run(&bench, &["--protocol", "softspoken", "--count", "9"]);
+    assert!(s.contains("\"variant\":\"code groups-") && r.contains("\"variant\":\"code groups-"), "{s} {r}");
+    let dry = ["ot", "--role", "sender", "--count", "9", "--dry-run", "--pool", "a.pool"];
+    bench.run(&dry).fails_with(2, &["--pool", "--dry-run"]);
 }
 
 #[test]
@@ -529,13 +535,14 @@ fn own_messages_and_choices_that_do_not_serve() {
             chosen(&bench, &["--messages", "cell.csv"], &["--choices", "one.csv", "--out", "got.xlsx"]);
         r.fails_with(3, &["got.xlsx", "40000 characters", ".parquet"]);
         s.fails_with(4, &["does not accept messages of 40000 bytes"]);
-        assert!(s.err.contains("note: if the run had started, the peer may have one message of each pair"));
+        assert!(s.err.contains("note: the peer may have one message of each pair"));
     }
     // The sides do not agree how many there are.
     write("c2.csv", "choice\n1\n0\n");
     let (s, r) = chosen(&bench, &["--messages", "m.csv"], &["--choices", "c2.csv"]);
-    r.fails_with(4, &["count"]);
-    s.fails_with(4, &["count"]);
+    r.fails_with(4, &["--count (yours 2 (from c2.csv), peer's 1)"]);
+    s.fails_with(4, &["--count (yours 1 (from m.csv), peer's 2)"]);
+    assert!(!s.err.contains("may have one message"), "{s:?}");
     // What it would cost: long messages are counted.
     let bytes = |file: &str| {
         let line = ["--json", "ot", "--role", "sender", "--dry-run", "--link", "lan", "--protocol", "kos"];
@@ -610,8 +617,11 @@ fn vole_over_every_field() {
                     assert_eq!(*products.entry(*u).or_insert(w ^ v), w ^ v, "{field}");
                 }
                 let told: std::collections::BTreeSet<u128> = products.values().copied().collect();
-                assert_eq!((told.len(), products[&0]), (products.len(), 0));
-                assert_eq!(products[&1], blocks(delta)[0]);
+                assert_eq!(told.len(), products.len());
+                // Of 2,000 elements one may be missing, in a run in a thousand.
+                assert!(products.get(&0).is_none_or(|product| *product == 0), "{field}");
+                assert!(products.get(&1).is_none_or(|product| *product == blocks(delta)[0]), "{field}");
+                assert!(products.len() > 1, "{field}");
             }
         }
     }

@@ -162,6 +162,7 @@ fn stage() -> Bench {
     bench.write("gates", b"TACITAP1 and more");
     bench.write("seed", b"tacitdeal and more");
     bench.write("nisc", b"tacitnisc\x01\x04 and more");
+    bench.write("marked", "\u{feff}tacit-pair-salt 1\n");
     bench.write("key.pem", "some text\n-----BEGIN PRIVATE KEY-----\nAAAA\n");
     symlink("old", bench.path("link")).unwrap();
     symlink("nowhere", bench.path("dangling")).unwrap();
@@ -256,7 +257,7 @@ fn an_output_never_replaces_what_stands_there_unasked_nor_a_secret_at_all() {
         for out in ["old", "link", "other.key", "other.pub"] {
             refused(bench, &words(case, peer, out, &[]), &[out, "exists already and is not overwritten"]);
         }
-        for out in ["other.key", "pool", "state", "gates", "seed", "nisc", "key.pem"] {
+        for out in ["other.key", "pool", "state", "gates", "seed", "nisc", "marked", "key.pem"] {
             refused(bench, &words(case, peer, out, &["--overwrite"]), &[out, "overwritten"]);
         }
         if case.secret {

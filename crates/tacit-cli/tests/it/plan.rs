@@ -38,6 +38,42 @@ fn a_dry_run_shows_the_candidates_and_starts_nothing() {
     assert!(text.contains("paxos") && text.contains("2 distinct keys"), "{text}");
 }
 
+/// What a side learns is what its peer's dry run says of the other side, with a file of the same size.
+#[test]
+fn a_dry_run_says_what_this_side_learns_as_the_peer_s_says_it() {
+    let bench = Bench::new();
+    bench.write("keys.csv", "id,amount,city\na,1,Bonn\nb,2,Bonn\n");
+    let learns = |words: &[&str]| {
+        let fixed = ["--json", "psi", "--input", "keys.csv", "--key", "id", "--dry-run"];
+        let found = results(bench.run(&[&fixed[..], words].concat()).success());
+        ["other_side_learns", "this_side_learns"].map(|name| found[0][name].as_str().unwrap().to_owned())
+    };
+    for [ours, theirs] in [
+        [&["--result", "me"][..], &["--result", "peer"][..]],
+        [&["--result", "both"], &["--result", "both"]],
+        [&["--reveal", "count", "--result", "me"], &["--reveal", "count", "--result", "peer"]],
+        [
+            &["--reveal", "payload:city", "--result", "me"],
+            &["--reveal", "payload", "--give", "city", "--result", "peer"],
+        ],
+        [
+            &["--reveal", "sum:amount", "--result", "me"],
+            &["--reveal", "sum:amount", "--give", "amount", "--result", "peer"],
+        ],
+    ] {
+        let [[our_peer, own], [their_peer, their_own]] = [learns(ours), learns(theirs)];
+        // The peer is `you` in its own dry run, and is named here.
+        let named = |text: &str| {
+            text.replace("that you have", "that the peer has")
+                .replace("columns of yours", "columns of the peer")
+                .replace("all your rows", "all rows of the peer")
+                .replace("that you give", "that the peer gives")
+                .replace("rows you asked", "rows the peer asked")
+        };
+        assert_eq!((own, their_own), (named(&their_peer), named(&our_peer)), "{ours:?}");
+    }
+}
+
 #[test]
 fn both_sides_settle_on_one_protocol() {
     for security in ["malicious", "semi-honest"] {

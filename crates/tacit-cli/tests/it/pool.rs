@@ -31,6 +31,11 @@ fn a_pool_is_made_used_and_used_up() {
     make(&bench, "10000", "s.pool", "r.pool");
     let info = bench.run(&["--json", "ot", "pool", "info", "s.pool", "--identity", "alice.key"]);
     assert!(info.success().contains("\"left\":10000"), "{info:?}");
+    // What made it is in the file, and said where it is used.
+    let made: serde_json::Value = serde_json::from_str(info.out.trim()).unwrap();
+    assert_eq!((&made["protocol"], &made["variant"]), (&"kos".into(), &serde_json::Value::Null), "{made}");
+    let info = bench.run(&["ot", "pool", "info", "s.pool", "--identity", "alice.key"]);
+    assert!(info.success().contains("10000 correlations by kos (malicious)"), "{info:?}");
     let use_it = |count: &str, kind: &str| {
         let words = ["ot", "--count", count, "--kind", kind];
         both(&bench, &words, &["--pool", "s.pool", "--out", "s.npz"], &["--pool", "r.pool", "--out", "r.npz"])
@@ -38,7 +43,7 @@ fn a_pool_is_made_used_and_used_up() {
     let mut seen = std::collections::HashSet::new();
     for _ in 0..2 {
         let (s, r) = use_it("3000", "cot");
-        s.success();
+        assert!(s.success().contains("by pool, made by kos ("), "{s:?}");
         r.success();
         let (s, r) = (read_npz(&bench.path("s.npz")), read_npz(&bench.path("r.npz")));
         let (delta, v, w) = (blocks(&s["delta"].2)[0], blocks(&s["v"].2), blocks(&r["w"].2));
@@ -59,6 +64,13 @@ fn a_pool_is_made_used_and_used_up() {
     r.fails_with(3, &["r.pool", "exhausted"]);
     let info = bench.run(&["ot", "pool", "info", "r.pool", "--identity", "bob.key"]);
     assert!(info.success().contains("7000 used, 3000 left"), "{info:?}");
+    // One with a code names it.
+    let words = ["ot", "pool", "make", "--count", "100", "--protocol", "softspoken", "--code", "groups-4"];
+    let (s, r) = both(&bench, &words, &["--file", "s4.pool"], &["--file", "r4.pool"]);
+    s.success();
+    r.success();
+    let info = bench.run(&["ot", "pool", "info", "r4.pool", "--identity", "bob.key"]);
+    assert!(info.success().contains("100 correlations by softspoken, code groups-4 (malicious)"), "{info:?}");
 }
 
 #[test]

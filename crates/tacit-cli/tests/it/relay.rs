@@ -126,13 +126,19 @@ fn a_wrong_code_spends_the_invitation_and_writes_nothing() {
         "--minutes",
         "1",
     ]);
-    // It says so at once, and waits a little: who invites could be calling the relay again.
+    // It says what may be, and waits on: who invites could be busy with another caller.
     let mut late = Running(late, String::new());
     let (mut lines, mut said) = (BufReader::new(late.0.stderr.take().unwrap()), String::new());
-    while !said.contains("have expired") {
+    while !said.contains("has expired") {
         assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
     }
-    assert!(said.contains("nobody waits there with this number") && said.contains("up to 50 s"), "{said}");
+    for words in
+        ["nobody has answered with the number", "busy with another caller", "still waiting", "up to 60 s"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // A key that no exchange used is not left behind.
+    assert!(!bench.exists("bob.key") && !bench.exists("eve.key") && !bench.exists("eve.pub"));
     assert!(!bench.exists("their-alice.pub") && !bench.exists("alice-of-eve.pub"));
 }
 
@@ -162,13 +168,54 @@ fn without_a_relay_the_code_goes_over_a_port_beside_strangers() {
     assert!(bench.exists("their-bob.pub"));
 }
 
+/// Nobody there, somebody else there, and somebody who says nothing: each is told apart, and soon.
+#[test]
+fn who_joins_at_a_port_where_nobody_invites_hears_what_to_check() {
+    let bench = Bench::new();
+    let join = |port: u16| ["join".to_owned(), format!("{port}-walnut-harbour"), "--connect".to_owned()];
+    let run = |code: u16, port: u16| {
+        let address = format!("127.0.0.1:{port}");
+        let words = join(code);
+        let words: Vec<&str> = words.iter().map(String::as_str).chain([address.as_str()]).collect();
+        bench.run(&words)
+    };
+    let nobody = free_port();
+    let refused =
+        ["cannot connect to 127.0.0.1:", "check the host, the port", "`tacit invite --listen` still waits"];
+    let said = run(nobody, nobody);
+    said.fails_with(4, &refused);
+    assert!(!said.err.contains("the code was made at port"), "{said:?}");
+    let said = run(nobody.wrapping_add(1), nobody);
+    said.fails_with(4, &refused);
+    let note = format!("made at port {}, and --connect has port {nobody}", nobody.wrapping_add(1));
+    assert!(said.err.contains(&note), "{said:?}");
+
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let answers = std::thread::spawn(move || {
+        let (mut web, _) = other.accept().unwrap();
+        std::io::Write::write_all(&mut web, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        // The next one hears nothing, and has been told of the waiting long before it gives up.
+        other.accept().unwrap()
+    });
+    run(port, port)
+        .fails_with(4, &["no `tacit invite` answers there: it sent", "check the host and the port"]);
+    let said = run(port, port);
+    said.fails_with(4, &["the peer's part of the key exchange", "may not be `tacit invite`"]);
+    for words in ["waiting for your peer", &format!("to listen at 127.0.0.1:{port}"), "up to 20 s"] {
+        assert!(said.err.contains(words), "{words}: {said:?}");
+    }
+    drop(answers.join().unwrap());
+    assert!(!bench.exists("tacit.key"));
+}
+
 #[test]
 fn faults_of_codes_and_relays_are_one_line() {
     let bench = Bench::with_keys();
     bench.run(&["join", "walnut", "--via", "127.0.0.1:1"]).fails_with(2, &["7-walnut-harbour"]);
     bench
         .run(&["join", "7-walnut-harbor", "--via", "127.0.0.1:1"])
-        .fails_with(2, &["`harbor`", "check the spelling"]);
+        .fails_with(2, &["`harbor`", "did you mean `harbour`?"]);
     bench.run(&["invite"]).fails_with(2, &["--via RELAY", "--listen ADDR"]);
     bench.write("peer.pub", "here already");
     bench.run(&["invite", "--via", "127.0.0.1:1"]).fails_with(3, &["peer.pub", "exists already"]);

@@ -158,7 +158,10 @@ fn counts_sums_and_means_are_those_of_a_plain_join() {
                 assert_eq!((&told["sum"], &told["rows"]), (&sum.into(), &rows.into()));
                 let mean = (rows > 0).then(|| sum as f64 / rows as f64);
                 assert_eq!(told["mean"].as_f64(), mean);
-                assert!(told["warning"].as_str().unwrap().contains("pads its set"), "{told}");
+                assert!(
+                    told["warning"].as_str().unwrap().contains("a second run with one key more"),
+                    "{told}"
+                );
             }
         }
     }
@@ -439,8 +442,21 @@ fn a_cell_that_is_no_number_is_named_by_its_line_and_not_shown() {
     let shop = with(&["--reveal", "sum:amount", "--give", "amount", "--result", "peer"]);
     let insurer = with(&["--reveal", "sum:amount", "--connect-timeout", "3"]);
     let (a, _) = run(&bench, &shop, &insurer);
-    a.fails_with(3, &["shop.csv, line 3", "whole number", "smallest unit"]);
+    a.fails_with(3, &["shop.csv, line 3", "column `amount`", "whole number", "smallest unit"]);
     assert!(!a.err.contains("12.50") && !a.err.contains("secret"));
+    bench.write("shop.csv", "email,amount\na@x,1\nb@x,9223372036854775808\n");
+    let (a, _) = run(&bench, &shop, &insurer);
+    a.fails_with(3, &["line 3", "column `amount`", "the number is too large; use a larger unit"]);
+    // One rule for numbers of either form: a sign may be there, and blanks are nothing.
+    bench.write("shop.csv", "email,amount\na@x,+12\nb@x,  \n");
+    bench.write("insurer.csv", "mail\na@x\nb@x\n");
+    for (column, sum) in [("amount", 12), ("amount:decimal2", 1200)] {
+        let reveal = format!("sum:{column}");
+        let shop = with(&["--reveal", &reveal, "--give", column, "--result", "peer"]);
+        let (a, b) = run(&bench, &shop, &with(&["--reveal", &reveal]));
+        a.success();
+        assert_eq!(object(&b)["sum"], sum, "{column}");
+    }
 }
 
 #[test]
@@ -541,7 +557,7 @@ fn a_dry_run_says_whether_rows_are_folded() {
     }
     // A fold takes far less traffic.
     let [garbled, folded] = [&bytes[..3], &bytes[3..]];
-    assert!(folded.iter().zip(garbled).all(|(folded, garbled)| folded * 5 < *garbled), "{bytes:?}");
+    assert!(folded.iter().zip(garbled).all(|(folded, garbled)| folded * 4 < *garbled), "{bytes:?}");
 }
 
 #[test]
@@ -639,7 +655,12 @@ fn shares_feed_a_function_in_the_same_session() {
                 assert_eq!(told[total].as_i64(), Some(expected), "{function} {told}");
                 assert_eq!(told["reveal"], "shares");
                 let learned = told["other_side_learned"].as_str().unwrap();
-                assert!(learned.contains("over all common keys"), "{learned}");
+                let words = if total == "sum" {
+                    "over all common keys"
+                } else {
+                    "how many common keys have a result"
+                };
+                assert!(learned.contains(words), "{learned}");
             }
         }
     }
@@ -748,5 +769,29 @@ fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
         let fixed = ["psi", "--connect", "127.0.0.1:9", "--insecure-plaintext", "--connect-timeout", "1"];
         let table = ["--input", input, "--key", "email"];
         bench.run(&[&fixed[..], &table, &SEMI, more].concat()).fails_with(code, &[named]);
+    }
+}
+
+/// Both sides see by themselves that a function's numbers would go to the side that gets the result: neither waits for
+/// one that has refused.
+#[test]
+fn a_result_for_the_owner_of_numbers_is_refused_on_both_sides_at_once() {
+    let bench = Bench::new();
+    credit(&bench, 0..5, 2..9);
+    let lt32 = ["--reveal", "shares", "--eval", "lt32", "--aggregate", "count", "--connect-timeout", "60"];
+    let side = |how: &'static str, [input, key]: [&'static str; 2], more: &[&'static str]| {
+        let own = ["psi", how, "127.0.0.1:9", "--insecure-plaintext", "--input", input, "--key", key];
+        bench.run(&[&own[..], &SEMI, &lt32, more].concat())
+    };
+    // The one that gives and gets, and its peer: in both roles.
+    for (owner, peer) in [("--listen", "--connect"), ("--connect", "--listen")] {
+        let start = std::time::Instant::now();
+        for said in [
+            side(owner, ["shop.csv", "email"], &["--give", "income"]),
+            side(peer, ["insurer.csv", "mail"], &["--give", "limit", "--result", "peer"]),
+        ] {
+            said.fails_with(2, &["--result-to-owner", "needed on both sides"]);
+        }
+        assert!(start.elapsed().as_secs() < 40, "neither waits");
     }
 }

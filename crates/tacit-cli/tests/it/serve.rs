@@ -175,6 +175,14 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     let terms: Value = serde_json::from_str(said.success()).unwrap();
     assert!(terms["refused"].as_str().unwrap().contains("security"), "{terms}");
     assert_eq!(terms["fits"], true);
+    town.bench.write("lines.csv", "mail,amount\nuser20@example.com,\"two\nlines\"\n");
+    let said = town.ask(
+        "bob",
+        "theirs",
+        &["--dry-run", "--input", "lines.csv", "--give", "amount", "--post-quantum"],
+    );
+    let terms: Value = serde_json::from_str(said.success()).unwrap();
+    assert!(terms["refused"].as_str().unwrap().contains("lines.csv, line 2: column `amount`"), "{terms}");
     let said = town.ask("bob", "theirs", &["--dry-run"]);
     assert!(said.success().contains("amount"), "{said:?}");
     // What may be asked for.

@@ -1,10 +1,10 @@
 //! Memory aligned to cache lines, and to huge pages where it is large.
 
 use crate::Block;
+use crate::wiped::wipe_blocks;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use zeroize::Zeroize;
 
 const LINE: usize = 64;
 const HUGE: usize = 2 << 20;
@@ -17,7 +17,7 @@ const MAPPED: usize = HUGE;
 
 /// Zeroed blocks that start at a cache line; from 2 MiB on they start at a huge page, and the operating
 /// system is asked for huge pages. Random reads from a large table then cost a half or less. Wiped on drop;
-/// of what was wiped, up to 128 MiB stay with the process for the next large buffer.
+/// of what was wiped, up to [`WAITING`](Self::WAITING) bytes stay with the process for the next large buffer.
 pub struct Buffer {
     start: NonNull<Block>,
     len: usize,
@@ -32,6 +32,14 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
+    /// Bytes of wiped buffers that stay with the process, at most.
+    pub const WAITING: usize = 128 << 20;
+
+    /// Bytes that a buffer of `len` blocks takes: whole huge pages where it is large.
+    pub fn bytes(len: usize) -> usize {
+        Self::layout(len).size()
+    }
+
     /// `len` zero blocks.
     pub fn zeros(len: usize) -> Self {
         let layout = Self::layout(len);
@@ -94,12 +102,9 @@ fn map(bytes: usize) -> Option<NonNull<Block>> {
 /// keys is a sixth of an intersection's time.
 #[cfg(target_os = "linux")]
 mod kept {
-    use crate::Block;
+    use crate::{Block, Buffer};
     use core::ptr::NonNull;
     use std::sync::{Mutex, PoisonError};
-
-    /// Bytes that wait at most.
-    const MOST: usize = 128 << 20;
 
     struct Mapping {
         start: NonNull<Block>,
@@ -141,7 +146,7 @@ mod kept {
     pub(super) fn put(start: NonNull<Block>, bytes: usize) {
         let mapping = Mapping { start, bytes };
         let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.iter().map(|mapping| mapping.bytes).sum::<usize>() + bytes <= MOST {
+        if waiting.iter().map(|mapping| mapping.bytes).sum::<usize>() + bytes <= Buffer::WAITING {
             waiting.push(mapping);
         }
     }
@@ -173,7 +178,7 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.zeroize();
+        wipe_blocks(self);
         let layout = Self::layout(self.len);
         #[cfg(target_os = "linux")]
         if self.mapped > 0 {

@@ -43,6 +43,8 @@ pub(crate) struct Origin {
     pub compression: Compression,
     pub parquet: Option<SchemaDescPtr>,
     pub metadata: Vec<KeyValue>,
+    /// How many columns come in front of the source's.
+    pub ahead: usize,
     /// Whether nothing is kept of what is written, which then need not be small.
     pub is_trial: bool,
     /// What becomes of cells that the output cannot hold.
@@ -53,7 +55,7 @@ impl Origin {
     /// Of a table without types, whose Parquet output is compressed by Snappy.
     pub(crate) fn text() -> Self {
         let (compression, unfit) = (Compression::SNAPPY, Unfit::default());
-        Origin { compression, parquet: None, metadata: Vec::new(), is_trial: false, unfit }
+        Origin { compression, parquet: None, metadata: Vec::new(), ahead: 0, is_trial: false, unfit }
     }
 
     /// The same for a trial.
@@ -81,8 +83,9 @@ impl Origin {
         }
         let own = self.parquet.as_ref().map_or(0, |stored| stored.root_schema().get_fields().len());
         if self.parquet.is_some() && schema.fields().len() > own {
-            entries =
-                entries.into_iter().filter_map(|entry| widened(entry, &schema.fields()[own..])).collect();
+            let (first, rest) = schema.fields().split_at(self.ahead);
+            let more = rest.get(own..).unwrap_or(&[]);
+            entries = entries.into_iter().filter_map(|entry| widened(entry, first, more)).collect();
         }
         let builder = WriterProperties::builder().set_key_value_metadata(Some(entries));
         match self.is_trial {
@@ -101,8 +104,8 @@ impl Origin {
 }
 
 /// Spark's own schema among a file's metadata, which it reads in place of the columns': with those of text
-/// that came behind. One that is written otherwise than Spark does goes.
-fn widened(entry: KeyValue, more: &[Arc<Field>]) -> Option<KeyValue> {
+/// that come first, and those that come behind. One that is written otherwise than Spark does goes.
+fn widened(entry: KeyValue, first: &[Arc<Field>], more: &[Arc<Field>]) -> Option<KeyValue> {
     if entry.key != "org.apache.spark.sql.parquet.row.metadata" {
         return Some(entry);
     }
@@ -111,10 +114,9 @@ fn widened(entry: KeyValue, more: &[Arc<Field>]) -> Option<KeyValue> {
         DataType::Boolean => Some("boolean"),
         _ => None,
     };
-    let before = entry.value.as_deref()?.strip_suffix("]}")?;
-    let mut value = before.strip_prefix("{\"type\":\"struct\",\"fields\":[").map(|_| before.to_owned())?;
-    for field in more {
-        let separator = if value.ends_with('[') { "" } else { "," };
+    const SPARK_START: &str = "{\"type\":\"struct\",\"fields\":[";
+    let own = entry.value.as_deref()?.strip_suffix("]}")?.strip_prefix(SPARK_START)?;
+    let described = |field: &Arc<Field>| {
         let kind = name_of(field.data_type())?;
         let mut name = String::new();
         for sign in field.name().chars() {
@@ -124,11 +126,12 @@ fn widened(entry: KeyValue, more: &[Arc<Field>]) -> Option<KeyValue> {
                 sign => name.push(sign),
             }
         }
-        value += &format!(
-            "{separator}{{\"name\":\"{name}\",\"type\":\"{kind}\",\"nullable\":true,\"metadata\":{{}}}}"
-        );
-    }
-    Some(KeyValue::new(entry.key, value + "]}"))
+        Some(format!("{{\"name\":\"{name}\",\"type\":\"{kind}\",\"nullable\":true,\"metadata\":{{}}}}"))
+    };
+    let (first, more) = (first.iter().map(described), more.iter().map(described));
+    let own = (!own.is_empty()).then(|| Some(own.to_owned()));
+    let fields: Vec<String> = first.chain(own).chain(more).collect::<Option<_>>()?;
+    Some(KeyValue::new(entry.key, format!("{SPARK_START}{}]}}", fields.join(","))))
 }
 
 /// What of these columns a file of this format has no type for; the column's place, and what its cells are.
@@ -205,6 +208,8 @@ pub(crate) struct Writer<'a, W: Write + Send> {
     written: u64,
     /// By its columns what an Arrow file has one of.
     dictionaries: Arc<BTreeMap<usize, Dictionaries>>,
+    /// How many columns come in front of those.
+    ahead: usize,
     form: Form<'a, W>,
 }
 
@@ -228,7 +233,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             let (path, format) = (target.to_owned(), format.name());
             return Err(Error::NoType { path, format, number: at + 1, kind });
         }
-        let (unfit, dictionaries) = (origin.unfit.clone(), Arc::default());
+        let (unfit, dictionaries, ahead) = (origin.unfit.clone(), Arc::default(), origin.ahead);
         if format != Format::Parquet {
             let form = if format == Format::Excel {
                 let workbook = Workbook::new(target, schema, output, origin.is_trial, unfit.clone())?;
@@ -238,7 +243,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
                 Form::ArrowFile(Box::new(writer.map_err(|error| failed(&error))?))
             };
             let (schema, fixes) = (schema.clone(), vec![Fixes::NONE; schema.fields().len()]);
-            return Ok(Writer { target, schema, fixes, unfit, written: 0, dictionaries, form });
+            return Ok(Writer { target, schema, fixes, unfit, written: 0, dictionaries, ahead, form });
         }
         let Layout { schema: fixed, stored, fixes } =
             guarded(|| Layout::of(schema, origin)).map_err(|e| failed(&e))?;
@@ -246,7 +251,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         let options = ArrowWriterOptions::new().with_properties(properties).with_parquet_schema(stored);
         let writer = guarded(|| ArrowWriter::try_new_with_options(output, fixed.clone(), options));
         let form = Form::Parquet(Box::new(writer.map_err(|error| failed(&error))?));
-        Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, dictionaries, form })
+        Ok(Writer { target, schema: fixed, fixes, unfit, written: 0, dictionaries, ahead, form })
     }
 
     /// The same by these dictionaries, which have all values of the rows to come.
@@ -264,7 +269,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             false => Some(self.fixed(batch)?),
         };
         let batch = fixed.as_ref().unwrap_or(batch);
-        let (form, dictionaries) = (&mut self.form, &self.dictionaries);
+        let (form, dictionaries, ahead) = (&mut self.form, &self.dictionaries, self.ahead);
         if let Form::Excel(workbook) = form {
             let target = self.target;
             return fenced(|| workbook.write(batch))
@@ -283,7 +288,8 @@ impl<'a, W: Write + Send> Writer<'a, W> {
             Form::ArrowFile(writer) => {
                 let column = |(at, column): (usize, &ArrayRef)| {
                     let compact = compact(column)?;
-                    dictionaries.get(&at).map_or(Ok(compact.clone()), |own| own.apply(&compact))
+                    let own = at.checked_sub(ahead).and_then(|at| dictionaries.get(&at));
+                    own.map_or(Ok(compact.clone()), |own| own.apply(&compact))
                 };
                 let columns = batch.columns().iter().enumerate().map(column);
                 let columns = columns.collect::<std::result::Result<_, _>>()?;
@@ -399,7 +405,7 @@ impl Layout {
                 None => field.clone(),
             };
             let made = converted(field)?;
-            let known = root.and_then(|root| root.get_fields().get(at));
+            let known = root.and_then(|root| root.get_fields().get(at.checked_sub(origin.ahead)?));
             if let Some(known) = known.filter(|known| fits(known, &made, field.data_type())) {
                 let days = field.data_type() == &DataType::Date64
                     && known.is_primitive()

@@ -9,7 +9,7 @@ use super::{MaxRow, Options, Source};
 use crate::fault::Error;
 use crate::keys::Longest;
 use std::cell::RefCell;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{BufReader, Read};
 use tacit_crypto::workers;
 
 /// Bytes of a piece, about.
@@ -22,6 +22,15 @@ const WORTH: u64 = 1 << 20;
 pub(super) fn is_worth(bytes: u64, options: &Options) -> bool {
     let is_utf8 = options.encoding.is_none_or(|encoding| encoding.is_utf8());
     bytes >= WORTH && workers::count() > 1 && options.escape.is_none() && is_utf8
+}
+
+/// Of so many bytes that were read, about as many as the rows that have come back took: the others are pieces at
+/// work. Else a table's rows would be expected to be fewer than they are.
+pub(super) fn behind_workers(read: u64) -> u64 {
+    match workers::count() {
+        1 => read,
+        threads => read.saturating_sub(((threads + workers::PARTS_AHEAD) * PIECE) as u64).max(read / 4 * 3),
+    }
 }
 
 /// Cuts a stream into pieces.
@@ -71,19 +80,10 @@ impl Cutter {
 
     /// Reads until there are `len` bytes; `true` at the end of all.
     fn fill(&mut self, bytes: &mut Vec<u8>, len: usize) -> std::io::Result<bool> {
-        let mut filled = bytes.len();
-        bytes.resize(len.max(filled), 0);
-        let mut is_end = false;
-        while filled < bytes.len() && !is_end {
-            match self.stream.read(&mut bytes[filled..]) {
-                Ok(0) => is_end = true,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        bytes.truncate(filled);
-        Ok(is_end)
+        let wanted = len.saturating_sub(bytes.len());
+        bytes.reserve(wanted);
+        let read = self.stream.by_ref().take(wanted as u64).read_to_end(bytes)?;
+        Ok(read < wanted)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::rows::{Place, Rows, Written};
 use super::{EmptyKeys, Source, pieces};
-use crate::batch::Batch;
+use crate::batch::{Batch, NO_ELEMENT};
 use crate::fault::{Error, Result};
 use crate::keys::{LOOKED_AT, Tally};
 use crate::records::{Element, KeyHasher, KeySet, Shown};
-use zeroize::Zeroizing;
+use tacit_crypto::Wiped;
 
 /// Takes the elements of some rows, in order; nothing where a row has no key.
 pub(super) type Visit<'v, E> = dyn FnMut(&[Option<Element>]) -> std::result::Result<(), E> + 'v;
@@ -14,9 +14,9 @@ pub(super) type Visit<'v, E> = dyn FnMut(&[Option<Element>]) -> std::result::Res
 impl Source {
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
     pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
-        let mut keys = KeySet::new();
+        let mut keys = KeySet::listed(self.listing());
         let tally = self.each_key(progress, |elements| {
-            let read = self.input.done().max(1);
+            let read = pieces::behind_workers(self.input.done()).max(1);
             let rows = u128::from(keys.rows()) * u128::from(self.bytes()) / u128::from(read);
             keys.expect(u64::try_from(rows).unwrap_or(u64::MAX));
             keys.push_all(elements).map_err(|full| Error::full(self.path(), full))
@@ -26,7 +26,7 @@ impl Source {
         Ok(keys)
     }
 
-    /// Tells the elements of all rows to `visit`, some at a time and in order, nothing where there is no key.
+    /// Tells the elements of all rows to `visit`, some rows at a time and in order, nothing where there is no key.
     pub(crate) fn each_key<E: From<Error>>(
         &self,
         mut progress: impl FnMut(u64),
@@ -94,10 +94,10 @@ impl Source {
                 return Ok(None);
             }
             if batch.is_full() {
-                batch.hash(|hashed| elements.push(Zeroizing::new(hashed.to_vec())));
+                batch.hash(|hashed| elements.push(Wiped::new(hashed.to_vec(), Some(NO_ELEMENT))));
             }
         }
-        batch.hash(|hashed| elements.push(Zeroizing::new(hashed.to_vec())));
+        batch.hash(|hashed| elements.push(Wiped::new(hashed.to_vec(), Some(NO_ELEMENT))));
         Ok(Some((elements, batch.into_tally())))
     }
 
@@ -134,4 +134,4 @@ impl Source {
 }
 
 /// The elements of some rows, some at a time: a list that grew would leave copies behind that nobody wipes.
-type Elements = Vec<Zeroizing<Vec<Option<Element>>>>;
+type Elements = Vec<Wiped<Option<Element>>>;

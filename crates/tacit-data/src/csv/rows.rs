@@ -11,7 +11,7 @@ use crate::encoding::{self, is_foreign};
 use crate::fault::{self, Error, Misquoted, Result};
 use crate::input::{BUFFER, Input};
 use crate::keys::Longest;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::ops::Range;
 
 /// Bytes behind a fault by which the encoding is guessed.
@@ -189,6 +189,11 @@ impl<'a> Rows<'a> {
     /// fields were read before.
     pub(super) fn take_as_written(&mut self) {
         self.is_whole = true;
+    }
+
+    /// The next row may have another number of fields than those before.
+    pub(super) fn forget_width(&mut self) {
+        self.width = None;
     }
 
     /// Goes on to the next row; `false` if there is none. Errors: what cannot be read, is not UTF-8, or has
@@ -525,25 +530,14 @@ impl<'a> Rows<'a> {
         self.at = 0;
         bytes.append(&mut self.torn);
         // As much again, so that a long row is not looked at too often.
-        let before = bytes.len();
-        let mut filled = before;
-        bytes.resize(before + before.max(BUFFER), 0);
-        while filled < bytes.len() {
-            match self.stream.read(&mut bytes[filled..]) {
-                Ok(0) => {
-                    self.rest = Rest::Nothing;
-                    break;
-                }
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if is_foreign(&error) => {
-                    self.rest = Rest::Foreign;
-                    break;
-                }
-                Err(error) => return Err(self.input.unreadable(error)),
-            }
+        let wanted = bytes.len().max(BUFFER);
+        bytes.reserve(wanted);
+        match self.stream.by_ref().take(wanted as u64).read_to_end(&mut bytes) {
+            Ok(read) if read < wanted => self.rest = Rest::Nothing,
+            Ok(_) => {}
+            Err(error) if is_foreign(&error) => self.rest = Rest::Foreign,
+            Err(error) => return Err(self.input.unreadable(error)),
         }
-        bytes.truncate(filled);
         self.text = String::from_utf8(bytes).unwrap_or_else(|error| {
             let (valid, length) = (error.utf8_error().valid_up_to(), error.utf8_error().error_len());
             let mut bytes = error.into_bytes();
@@ -574,8 +568,8 @@ impl<'a> Rows<'a> {
         }
         // Of the row and a little behind the fault: what else was read depends on who read it.
         let row = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let looks_like = encoding::guess(&[row, &self.torn[..self.torn.len().min(GUESSED)]].concat());
-        Error::InvalidUtf8 { path, line, column, looks_like }
+        let near = [row, &self.torn[..self.torn.len().min(GUESSED)]].concat();
+        encoding::invalid(self.input, (line, column), &near)
     }
 
     /// The column that what has been read ends in, from 1.

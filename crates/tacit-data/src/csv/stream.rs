@@ -124,20 +124,9 @@ impl Ahead {
         if self.text.len() - self.at < BUFFER && self.ended.is_none() {
             self.text.drain(..self.at);
             self.at = 0;
-            let mut filled = self.text.len();
-            self.text.resize(2 * BUFFER, 0);
-            while filled < BUFFER {
-                match self.inner.read(&mut self.text[filled..]) {
-                    Ok(0) => break,
-                    Ok(read) => filled += read,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => {
-                        self.ended = Some(error);
-                        break;
-                    }
-                }
-            }
-            self.text.truncate(filled);
+            let wanted = 2 * BUFFER - self.text.len();
+            self.text.reserve(wanted);
+            self.ended = self.inner.by_ref().take(wanted as u64).read_to_end(&mut self.text).err();
         }
         &self.text[self.at..]
     }

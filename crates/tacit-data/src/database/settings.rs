@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tacit_crypto::near::one_of;
 use zeroize::Zeroizing;
 
 /// The settings that are known, and the variable of each.
@@ -136,7 +137,7 @@ fn known(name: &str) -> Result<&'static str, String> {
     let found = KNOWN.iter().find(|(known, _)| *known == name);
     found.map(|(known, _)| *known).ok_or_else(|| {
         let name: String = name.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        format!("the setting `{name}` is not one of {}", KNOWN.map(|(known, _)| known).join(", "))
+        format!("there is no setting `{name}`; {}", one_of(&name, KNOWN.map(|(known, _)| known)))
     })
 }
 

@@ -6,7 +6,9 @@
 use super::days::{MILLIS_A_DAY, moment, time};
 use super::limits::{SHEET_COLUMNS, SHEET_ROWS};
 use super::old;
+use super::part::{Sheets, called};
 use super::records::Records;
+use super::title::{self, Top};
 use crate::csv::{ErrorCells, Header, Options};
 use crate::fault::{Error, Result, gave_up, guarded, name};
 use crate::input::Input;
@@ -69,76 +71,6 @@ impl Kind {
             _ => None,
         })
     }
-}
-
-/// Which part of a workbook is the table: `Sheet`, `Sheet!A1:D9`, or `A1:D9` of the only sheet.
-pub(crate) struct Sheets<'a> {
-    sheet: Option<&'a str>,
-    rows: RangeInclusive<u32>,
-    columns: RangeInclusive<u32>,
-}
-
-impl<'a> Sheets<'a> {
-    /// Reads what is behind the `#` of a name.
-    pub(crate) fn of(text: Option<&'a str>) -> std::result::Result<Self, &'static str> {
-        let all = |sheet| Sheets { sheet, rows: 0..=u32::MAX, columns: 0..=u32::MAX };
-        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(all(None)) };
-        let (sheet, range) = match text.rsplit_once('!') {
-            Some((sheet, range)) => (Some(sheet), Some(range)),
-            None if area(text).is_some() => (None, Some(text)),
-            None => (Some(text), None),
-        };
-        let sheet = sheet.map(|sheet| {
-            sheet.strip_prefix('\'').and_then(|sheet| sheet.strip_suffix('\'')).unwrap_or(sheet)
-        });
-        let Some(range) = range else { return Ok(all(sheet)) };
-        let (rows, columns) = area(range).ok_or("write a range of cells as in Sheet1!A1:D9")?;
-        Ok(Sheets { sheet, rows, columns })
-    }
-
-    fn holds(&self, (row, column): (u32, u32)) -> bool {
-        self.rows.contains(&row) && self.columns.contains(&column)
-    }
-}
-
-/// The rows and columns of `A1:D9`, of whole columns as `A:D`, or of whole rows as `1:9`.
-fn area(text: &str) -> Option<(RangeInclusive<u32>, RangeInclusive<u32>)> {
-    let (from, to) = text.split_once(':')?;
-    let ((from_row, from_column), (to_row, to_column)) = (corner(from)?, corner(to)?);
-    if from_row.is_some() != to_row.is_some() || from_column.is_some() != to_column.is_some() {
-        return None;
-    }
-    let rows = from_row.unwrap_or(0)..=to_row.unwrap_or(u32::MAX);
-    let columns = from_column.unwrap_or(0)..=to_column.unwrap_or(u32::MAX);
-    (!rows.is_empty() && !columns.is_empty()).then_some((rows, columns))
-}
-
-/// The row and the column of `A1`, from 0; `$` signs say nothing here.
-fn corner(text: &str) -> Option<(Option<u32>, Option<u32>)> {
-    let text = text.replace('$', "");
-    let split = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (letters, digits) = text.split_at(split);
-    if letters.len() > 3 || digits.len() > 7 || text.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit())
-    {
-        return None;
-    }
-    let digit = |sum: u32, letter: u8| sum * 26 + u32::from(letter.to_ascii_uppercase() - b'A') + 1;
-    let column = letters.bytes().fold(0, digit).checked_sub(1);
-    let row = match digits {
-        "" => None,
-        digits => Some(digits.parse::<u32>().ok()?.checked_sub(1)?),
-    };
-    Some((row, column))
-}
-
-/// What a cell is called in the sheet.
-fn called((row, column): (u32, u32)) -> String {
-    let (mut letters, mut rest) = (Vec::new(), column + 1);
-    while rest > 0 {
-        letters.insert(0, b'A' + ((rest - 1) % 26) as u8);
-        rest = (rest - 1) / 26;
-    }
-    format!("{}{}", String::from_utf8_lossy(&letters), row + 1)
 }
 
 /// A cell of any kind of workbook.
@@ -396,7 +328,8 @@ struct Reading<'a, R: Read + Seek> {
 /// and count as empty.
 pub(crate) fn read(input: &Input, kind: Kind, part: Option<&str>, options: &Options) -> Result<(Kept, u64)> {
     let path = input.path();
-    let part = Sheets::of(part).map_err(|what| Error::address(path, what))?;
+    let mut part = Sheets::of(part).map_err(|what| Error::address(path, what))?;
+    part.skip(options.skip_lines);
     let stored = fenced(|| stored(input, kind));
     let stored = stored.unwrap_or_else(|panicked| Err(damaged(path, &gave_up(&panicked))))?;
     let book = guarded(|| Book::open(kind, stored)).map_err(|what| unopened(path, kind, &what))?;
@@ -662,7 +595,9 @@ impl<R: Read + Seek> Reading<'_, R> {
     /// The table, kept as an Arrow file.
     fn table(mut self, options: &Options) -> Result<(Kept, u64)> {
         let mut area: Option<(u32, RangeInclusive<u32>)> = None;
+        let mut bottom = 0;
         self.each(&mut |(row, column), _| {
+            bottom = row;
             area = Some(match area.take() {
                 None => (row, column..=column),
                 Some((top, columns)) => (top, column.min(*columns.start())..=column.max(*columns.end())),
@@ -673,9 +608,10 @@ impl<R: Read + Seek> Reading<'_, R> {
         let width = (columns.end() - columns.start() + 1) as usize;
         let (mut names, mut types) = (vec![None; width], vec![Type::Nothing; width]);
         let has_names = options.header == Header::Names;
-        let first = *columns.start();
+        let (first, mut rows) = (*columns.start(), Top::default());
         self.each(&mut |(row, column), value| {
             let at = (column - first) as usize;
+            rows.take(row, at, width, || value.text());
             match row == top && has_names {
                 true => names[at] = Some(value.text()),
                 false => types[at] = types[at].with(&value),
@@ -689,6 +625,11 @@ impl<R: Read + Seek> Reading<'_, R> {
             let named = if has_names { named } else { Some((at + 1).to_string()) };
             let Some(named) = named else {
                 if *kind != Type::Nothing {
+                    if let Some((row, column)) = rows.header() {
+                        let skipped = u64::from(row - self.part.rows.start()) + options.skip_lines;
+                        let area = ((row, first + column), (bottom, *columns.end()));
+                        return Err(title::above(self.path, &self.sheet, skipped, area));
+                    }
                     let (cell, path) = (called((top, first + at as u32)), self.path.to_owned());
                     let what = "the column below has cells and no name; name it, or give a range".to_owned();
                     return Err(Error::SheetCell { path, cell, what });

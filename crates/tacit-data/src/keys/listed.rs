@@ -10,15 +10,21 @@ pub fn listed(text: &str) -> Vec<&str> {
         let from = quoted.unwrap_or(0);
         match rest[from..].find(',') {
             Some(at) => {
-                parts.push(&rest[..from + at]);
+                parts.push(trimmed(&rest[..from + at]));
                 rest = &rest[from + at + 1..];
+                rest = if rest.trim().is_empty() { rest } else { rest.trim_start() };
             }
             None => {
-                parts.push(rest);
+                parts.push(trimmed(rest));
                 return parts;
             }
         }
     }
+}
+
+/// A part without the blanks around it; one of nothing else stays, as it may be a word for an empty cell.
+fn trimmed(part: &str) -> &str {
+    if part.trim().is_empty() { part } else { part.trim() }
 }
 
 /// Where the quote stands that a part begins with, behind a label if it has one.
@@ -53,7 +59,7 @@ pub fn plain(text: &str) -> String {
 
 /// The name as a list takes it.
 pub fn quoted(name: &str) -> String {
-    match name.contains([',', ':', '"', '=']) {
+    match name.contains([',', ':', '"', '=']) || name.trim() != name {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
         false => name.to_owned(),
     }
@@ -72,8 +78,13 @@ mod tests {
         assert_eq!(of("5\" pipe,x"), ["5\" pipe", "x"]);
         assert_eq!(of("\"open,x"), ["\"open", "x"]);
         assert_eq!(of(""), [""]);
+        // Blanks around a name are no part of it, unless it is quoted.
+        assert_eq!(of("a, b ,\tc"), ["a", "b", "c"]);
+        assert_eq!(of("a, \"last, first\", \" b\""), ["a", "last, first", " b"]);
+        assert_eq!(of("a, ,"), ["a", "", ""]);
+        assert_eq!(listed("x, n=\"a,b\":name"), ["x", "n=\"a,b\":name"]);
         assert_eq!(listed("n=\"a,b\":name,c"), ["n=\"a,b\":name", "c"]);
-        for name in ["a", "a,b", "a:b", "a\"b", "\"", "x=y", ",", "é,\"\""] {
+        for name in ["a", "a,b", "a:b", "a\"b", "\"", "x=y", ",", " b", "c ", "é,\"\""] {
             assert_eq!(of(&format!("{},z", quoted(name))), [name, "z"]);
         }
     }

@@ -9,6 +9,7 @@ mod decimal;
 mod hashed;
 mod listed;
 mod name;
+mod near;
 mod phone;
 mod place;
 mod prelude;
@@ -18,14 +19,16 @@ mod text;
 mod value;
 
 pub use listed::{listed, plain, quoted};
+pub use near::MAX_VARIANTS;
 pub use signs::Signs;
 pub(crate) use signs::{LOOKED_AT, is_phone};
 pub use tally::{Longest, Refusal, Sample, Tally};
 pub use text::Normalisation;
 
-use crate::near::nearest;
+use near::Near;
 use place::Country;
 use std::fmt;
+use tacit_crypto::near::nearest;
 use zeroize::Zeroizing;
 
 /// The version of the published rules, which both sides must have alike.
@@ -50,6 +53,8 @@ pub enum Reason {
     Hashed,
     /// It is clear, where hashes are wanted.
     Clear,
+    /// Its key would have more variants than a key may have.
+    Variants,
 }
 
 impl Reason {
@@ -64,6 +69,7 @@ impl Reason {
             Reason::Range => "range",
             Reason::Hashed => "hashed",
             Reason::Clear => "clear",
+            Reason::Variants => "variants",
         }
     }
 }
@@ -79,6 +85,7 @@ impl fmt::Display for Reason {
             Reason::Range => "does not exist",
             Reason::Hashed => "hashed already",
             Reason::Clear => "not a SHA-256 hash in hex",
+            Reason::Variants => "its key has more than 4,096 variants; give fewer columns a near type",
         })
     }
 }
@@ -117,27 +124,42 @@ pub struct KeyType {
     /// `None` where nobody says of what the hashes are.
     kind: Option<Kind>,
     hashing: Hashing,
+    near: Near,
 }
 
 impl KeyType {
     /// Text, as [`Normalisation`] says: the type of a column without one.
-    pub const TEXT: KeyType = KeyType { kind: Some(Kind::Text), hashing: Hashing::None };
+    pub const TEXT: KeyType = KeyType { kind: Some(Kind::Text), hashing: Hashing::None, near: Near::No };
 
     /// The names of all types, as help and errors list them.
     pub const NAMES: &str = "text, text:nfkc, email, email:gmail, phone[:REGION], date[:DMY|MDY|YMD], int, decimal[:comma], uuid, \
-                             name, postcode[:COUNTRY], sha256-hex[:TYPE], and TYPE:sha256";
+                             name, postcode[:COUNTRY], name~1, date~1, int~N, sha256-hex[:TYPE], and TYPE:sha256";
 
     /// Reads a type's name, such as `phone:NL` or `email:sha256`; `None` where there is no such type.
     pub fn named(name: &str) -> Option<Self> {
         if name == "sha256-hex" {
-            return Some(KeyType { kind: None, hashing: Hashing::Theirs });
+            return Some(KeyType { kind: None, hashing: Hashing::Theirs, near: Near::No });
         }
         let (kind, hashing) = match (name.strip_prefix("sha256-hex:"), name.strip_suffix(":sha256")) {
             (Some(of), _) => (of, Hashing::Theirs),
             (None, Some(of)) => (of, Hashing::Ours),
             (None, None) => (name, Hashing::None),
         };
-        Some(KeyType { kind: Some(Kind::named(kind)?), hashing })
+        // Of hashes nobody can make variants.
+        let (kind, near) = match hashing {
+            Hashing::None => Near::parse(kind)?,
+            _ => (kind, Near::No),
+        };
+        Some(KeyType { kind: Some(Kind::named(kind)?), hashing, near })
+    }
+
+    /// The type whose normal form is the SHA-256 of this one's; itself where it has hashes already.
+    #[must_use]
+    pub fn hashed(self) -> Self {
+        match self.hashing {
+            Hashing::None => KeyType { hashing: Hashing::Ours, ..self },
+            _ => self,
+        }
     }
 
     /// What both sides must have alike: without a telephone's region, a date's format and a decimal's comma,
@@ -145,7 +167,7 @@ impl KeyType {
     pub fn agreed(&self) -> String {
         match (self.kind, self.hashing) {
             (None, _) => "sha256-hex".to_owned(),
-            (Some(kind), Hashing::None) => kind.agreed(),
+            (Some(kind), Hashing::None) => kind.agreed() + &self.near.suffix(),
             (Some(kind), _) => format!("sha256 of {}", kind.agreed()),
         }
     }
@@ -182,6 +204,7 @@ impl KeyType {
                 "ambiguous: remove separators of thousands, or give decimal or decimal:comma for fractions"
                     .to_owned()
             }
+            (Reason::Variants, _) => reason.to_string(),
             (Reason::Form | Reason::Character | Reason::Length, _) => invalid.to_owned(),
             (Reason::Range, Kind::Date(_)) => "this day does not exist".to_owned(),
             (Reason::Range, _) => invalid.to_owned(),
@@ -199,6 +222,30 @@ impl KeyType {
         matches!(self.kind, Some(Kind::Date(_))) && self.hashing != Hashing::Theirs
     }
 
+    /// Whether its values have variants, of which two need only one in common to match.
+    pub fn is_near(&self) -> bool {
+        self.near != Near::No
+    }
+
+    /// The same type, whose values must be equal to match.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        KeyType { near: Near::No, ..self }
+    }
+
+    /// The variants of a normal form, no two of them the same; the normal form itself if the type has none.
+    pub fn variants(&self, normal: &str) -> Vec<String> {
+        match self.kind {
+            Some(kind) => self.near.variants(kind, normal),
+            None => vec![normal.to_owned()],
+        }
+    }
+
+    /// The fewest variants of a value.
+    pub fn variants_at_least(&self) -> usize {
+        self.kind.map_or(1, |kind| self.near.at_least(kind))
+    }
+
     /// Appends the normal form of `text` to `out`, or says why there is none and leaves in `out` what it may.
     ///
     /// `steps` are those of plain text alone.
@@ -206,7 +253,11 @@ impl KeyType {
         match (self.hashing, self.kind) {
             (Hashing::Theirs, _) => hashed::listed(text, out),
             (_, None) => Err(Reason::Clear),
-            (Hashing::None, Some(kind)) => kind.normalise(steps, text, out),
+            (Hashing::None, Some(kind)) => {
+                let start = out.len();
+                kind.normalise(steps, text, out)?;
+                self.near.check(kind, &out[start..])
+            }
             (Hashing::Ours, Some(kind)) => {
                 if hashed::is_hash(&prelude::prelude(text)) {
                     return Err(Reason::Hashed);
@@ -228,7 +279,7 @@ impl fmt::Display for KeyType {
             Kind::Date(order) if !order.suffix().is_empty() => format!("date:{}", order.suffix()),
             Kind::Decimal(true) => "decimal:comma".to_owned(),
             other => other.agreed(),
-        };
+        } + &self.near.suffix();
         match self.hashing {
             Hashing::None => f.write_str(&name),
             Hashing::Ours => write!(f, "{name}:sha256"),
@@ -337,10 +388,16 @@ impl NoType {
             "decimal:comma",
             "uuid",
             "name",
+            "name~1",
+            "date~1",
+            "int~2",
             "postcode",
             "postcode:NL",
             "sha256-hex",
         ];
+        if self.0.contains('~') {
+            return "give name~1, date~1, date:DMY~1 or int~N with N from 1 to 99".to_owned();
+        }
         // A type with an end that it does not have.
         let form = match self.0.split_once(':').map(|(start, _)| start) {
             Some("phone") => Some("phone:REGION with a region of two letters, such as phone:NL"),

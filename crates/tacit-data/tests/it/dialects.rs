@@ -198,7 +198,7 @@ fn rows_are_parted_as_the_usual_reader_does() {
                 assert!(!well_quoted, "{text:?}");
                 misquoted += 1;
             }
-            Err(Error::UnequalRow { .. } | Error::InvalidUtf8 { .. }) => {
+            Err(Error::UnequalRow { .. } | Error::InvalidUtf8 { .. } | Error::MostlyUtf8 { .. }) => {
                 assert!(theirs.is_none() || !well_quoted, "{text:?}");
                 refused += 1;
             }

@@ -5,6 +5,7 @@ use arrow_array::types::{Date32Type, Int64Type, TimestampMillisecondType};
 use arrow_schema::{DataType, TimeUnit};
 use rust_xlsxwriter::{ExcelDateTime, Format, Formula, Workbook};
 use std::path::{Path, PathBuf};
+use tacit_data::columns::{self, FirstLine, Oddity};
 use tacit_data::csv::{Error, ErrorCells, Options};
 use tacit_data::records::{KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
@@ -75,9 +76,31 @@ fn a_cell_is_what_it_holds_and_a_column_has_the_type_of_its_cells() {
     for name in ["My Data!C3:H7", "'My Data'!$C$3:$H$99", "C3:H7"] {
         assert_eq!(text(&part(&path, name), "id"), expected, "{name}");
     }
-    // Without a range the heading is the first row, which names no other column.
+    // Without a range the heading is the first row, which names no other column: it is told from a table without one.
     let error = open(&path, "id", Options::default()).err().unwrap().to_string();
-    assert!(error.contains("cell C1: the column below has cells and no name"), "{error}");
+    for words in ["the header, which is in row 3", "leave out the first 2 rows", "book#My Data!C3:H7"] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    let skipping = |lines| Options { skip_lines: lines, ..Options::default() };
+    let whole = |path: &Path, lines| {
+        let (source, keys) = open(path, "id", skipping(lines))?;
+        let mut out = Vec::new();
+        let all: Vec<u32> = (0..keys.elements().len() as u32).collect();
+        source.write_matches(&keys, &all, Path::new("o.csv"), &mut out)?;
+        Ok::<_, Error>(String::from_utf8(out).unwrap())
+    };
+    assert_eq!(whole(&path, 2).unwrap(), expected);
+    // Rows are those of the part that is named, empty ones among them.
+    assert_eq!(whole(&part(&path, "C2:H7"), 1).unwrap(), expected);
+    assert!(matches!(whole(&path, 1), Ok(text) if text == expected), "row 2 is empty");
+    assert!(whole(&path, 99).is_err_and(|error| matches!(error, Error::Empty(_))));
+    assert!(whole(&path, u64::MAX).is_err());
+    // A look at the columns skips the title and says so.
+    let look = |first| columns::look(std::slice::from_ref(&path), Options::default(), first);
+    let found = look(FirstLine::Judged).unwrap();
+    assert_eq!((found.columns.len(), found.rows, found.options.skip_lines), (6, 3, 2));
+    assert_eq!(found.oddities, [Oddity::Title(2)]);
+    assert!(matches!(look(FirstLine::Header), Err(Error::Title { row: 3, skipped: 2, .. })));
     let (source, keys) = open(&part(&path, "C3:H7"), "mixed", Options::default()).unwrap();
     assert_eq!(keys.elements().len(), 3);
     let (schema, batches) = source.read_whole().unwrap();

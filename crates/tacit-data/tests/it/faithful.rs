@@ -537,7 +537,7 @@ fn parquet_goes_out_as_it_came_in() {
     let through = folder.file("t.arrow", written(&path, "o.arrow"));
     assert_eq!(open(&through, "u").unwrap().1.elements(), [of_uuid]);
     let back = types_of(written(&through, "o.parquet"));
-    assert_eq!(back[1..3], types_of(content)[1..3]);
+    assert_eq!(back[1..3], types_of(content.clone())[1..3]);
     // Columns behind come into Spark's own schema too.
     let (source, keys) = open(&path, "k").unwrap();
     let cells = [vec![Some("a".to_owned())]];
@@ -550,6 +550,15 @@ fn parquet_goes_out_as_it_came_in() {
     let value: serde_json::Value = serde_json::from_str(&named).unwrap();
     assert_eq!(value["fields"][1]["name"], "pl\"an");
     assert!(found.contains(&entries[1]), "{found:?}");
+    // And one in front, behind which all types are as they were.
+    let mut out = Vec::new();
+    source.write_ahead(&keys, "id", |_| "x".to_owned(), Path::new("o.parquet"), &mut out).unwrap();
+    let file = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(out.clone())).unwrap();
+    let found = file.file_metadata().key_value_metadata().unwrap();
+    let named = found.iter().find(|entry| entry.key.contains("spark")).unwrap().value.clone().unwrap();
+    let value: serde_json::Value = serde_json::from_str(&named).unwrap();
+    assert_eq!((&value["fields"][0]["name"], &value["fields"][0]["type"]), (&"id".into(), &"string".into()));
+    assert_eq!(types_of(out)[1..], types_of(content)[..]);
 }
 
 /// A column that only those with its key can read, in a file whose other columns anybody reads (by pyarrow).

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tacit_data::keys::{KeyType, Named, Reason, SPECIFICATION};
-use tacit_data::records::{KeyHasher, KeySpec, Normalisation, Shown};
+use tacit_data::records::{KeyHasher, KeySet, KeySpec, Listing, Normalisation, Shown, plain_join};
 
 fn normal(kind: &KeyType, text: &str) -> Result<String, Reason> {
     let mut out = String::new();
@@ -39,7 +39,95 @@ fn every_published_vector_holds() {
     assert_eq!((kinds.len(), reasons.len()), (10, 8), "{kinds:?}, {reasons:?}");
 }
 
-const NAMES: [&str; 27] = [
+/// A key of the types of each identifier.
+fn spec_of(types: &Value) -> KeySpec {
+    let named = types.as_array().unwrap().iter().map(|columns| {
+        let columns = columns.as_array().unwrap().iter().map(|kind| kind.as_str().unwrap());
+        columns.map(|kind| Named::parse(&format!("c:{kind}")).unwrap()).collect::<Vec<_>>()
+    });
+    let mut named = named.collect::<Vec<_>>().into_iter();
+    let first = KeySpec::named(named.next().unwrap(), Normalisation::default());
+    named.fold(first, KeySpec::or)
+}
+
+/// Rows with several identifiers: their elements, and by which identifier the rows of both tables match.
+#[test]
+fn every_published_vector_of_several_identifiers_holds() {
+    let file: Value = serde_json::from_str(include_str!("../../../../docs/keys-vectors.json")).unwrap();
+    let tables = file["identifiers"].as_array().unwrap();
+    for case in tables {
+        let mut sets = Vec::new();
+        for side in ["ours", "theirs"] {
+            let spec = spec_of(&case[side]["types"]);
+            let (mut hasher, mut set) = (KeyHasher::of(&spec), KeySet::of(spec.identifiers()));
+            for row in case[side]["rows"].as_array().unwrap() {
+                let cells = row["cells"].as_array().unwrap().iter().map(|cell| cell.as_str().unwrap());
+                let elements = hasher.hash_row(cells);
+                let hex =
+                    |element: &[u8; 32]| element.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+                let said: Vec<Option<String>> =
+                    elements.iter().map(|element| element.as_ref().map(hex)).collect();
+                assert_eq!(serde_json::json!(said), row["elements"], "{row}");
+                set.push_all(&elements).unwrap();
+            }
+            sets.push(set);
+        }
+        match_as_published(case, &sets);
+    }
+    assert!(tables.len() >= 4);
+}
+
+/// Rows of both sides match by the identifiers that the case says.
+fn match_as_published(case: &Value, sets: &[KeySet]) {
+    for (side, own, other) in [("ours", 0, 1), ("theirs", 1, 0)] {
+        let found = plain_join(sets[own].elements(), sets[other].elements());
+        for (at, row) in (0u64..).zip(case[side]["rows"].as_array().unwrap()) {
+            let by = sets[own].first_of(at, |element| found.contains(&(element as u32)));
+            assert_eq!(serde_json::json!(by.map(|by| by.identifier)), row["matches_by"], "{row}");
+        }
+    }
+}
+
+/// Types for near matches: the variants of values, and by which identifier the rows of both tables match.
+#[test]
+fn every_published_vector_of_near_matches_holds() {
+    let file: Value = serde_json::from_str(include_str!("../../../../docs/keys-vectors.json")).unwrap();
+    let values = file["near"]["values"].as_array().unwrap();
+    for case in values {
+        let (name, value) = (case["type"].as_str().unwrap(), case["value"].as_str().unwrap());
+        let kind = KeyType::named(name).unwrap();
+        match normal(&kind, value) {
+            Ok(normal) => {
+                assert_eq!(serde_json::json!(kind.variants(&normal)), case["variants"], "{name} {value}");
+            }
+            Err(reason) => assert_eq!(case["refused"], reason.word(), "{name} {value}"),
+        }
+    }
+    let tables = file["near"]["tables"].as_array().unwrap();
+    for case in tables {
+        let mut sets = Vec::new();
+        for side in ["ours", "theirs"] {
+            let spec = spec_of(&case[side]["types"]);
+            let (mut hasher, mut set) = (KeyHasher::of(&spec), KeySet::listed(Listing::of(&spec)));
+            for row in case[side]["rows"].as_array().unwrap() {
+                let cells = row["cells"].as_array().unwrap().iter().map(|cell| cell.as_str().unwrap());
+                let elements = hasher.hash_row(cells);
+                let each = elements.split(Option::is_none).take(spec.identifiers());
+                let hex = |element: &Option<[u8; 32]>| {
+                    element.iter().flatten().map(|byte| format!("{byte:02x}")).collect::<String>()
+                };
+                let said: Vec<Vec<String>> = each.map(|of| of.iter().map(hex).collect()).collect();
+                assert_eq!(serde_json::json!(said), row["elements"], "{row}");
+                set.push_all(&elements).unwrap();
+            }
+            sets.push(set);
+        }
+        match_as_published(case, &sets);
+    }
+    assert!(values.len() >= 25 && tables.len() >= 3);
+}
+
+const NAMES: [&str; 31] = [
     "text",
     "text:nfkc",
     "email",
@@ -60,6 +148,10 @@ const NAMES: [&str; 27] = [
     "decimal",
     "uuid",
     "name",
+    "name~1",
+    "date~1",
+    "date:DMY~1",
+    "int~7",
     "postcode",
     "postcode:NL",
     "postcode:US",

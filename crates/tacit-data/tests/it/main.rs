@@ -1,5 +1,6 @@
 //! The integration tests of `tacit-data`, one binary: a module is a file.
 
+mod ahead;
 mod columns;
 mod damaged;
 mod dialects;
@@ -7,9 +8,11 @@ mod dictionaries;
 mod excel;
 mod exports;
 mod faithful;
+mod identifiers;
 mod inputs;
 mod json;
 mod keys;
+mod near;
 mod pieces;
 mod records;
 mod several;

@@ -180,7 +180,7 @@ fn a_difference_is_a_line_that_names_file_and_column() {
     assert!(!error.contains("secret"), "{error}");
     let error = said(&[a.clone(), more]);
     assert!(error.contains("more.csv: column 3 is not in"), "{error}");
-    assert!(said(&[a.clone(), broken]).contains("broken.csv, line 3: 1 fields, but the first line has 2"));
+    assert!(said(&[a.clone(), broken]).contains("broken.csv, line 3: 1 field, but the first line has 2"));
     let one = file("a.parquet", &parquet(["k", "n"], &[Some("a")], &[1]));
     let other = file("b.parquet", &parquet(["k", "m"], &[Some("a")], &[1]));
     let error = said(&[one.clone(), other.clone()]);

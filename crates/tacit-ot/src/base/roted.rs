@@ -5,9 +5,10 @@
 //! messages and, by [`Sender`] and [`Receiver`], uniform bits against the sender; as a [`BaseOt`] the
 //! receiver brings its bits. Security: malicious, universally composable, static corruption, in the
 //! random-oracle model. A malicious receiver's choice is extracted late ([`Extraction::Late`]): the simulator
-//! learns which slot it can open only when it asks for the pad, though by its first message it can open one
-//! slot alone. Assumptions: decisional module-RLWE. Rounds: three messages. Bytes with the default set: 1,248
-//! and 32 an OT to the sender, 1,312 to the receiver, 96 a batch.
+//! learns which slot it can open only when it asks for the pad, though it can open one slot alone.
+//! Assumptions: decisional module-RLWE, and against a malicious receiver a stronger one
+//! (`docs/proofs/roted.md`, 4.3). Rounds: three messages. Bytes with the default set: 1,248 and 32 an OT to
+//! the sender, 1,312 to the receiver, 96 a batch.
 
 use super::Run;
 use crate::{BaseOt, Error, Extraction, Functionality, Result, RotReceiver, RotSender, Security};
@@ -76,6 +77,7 @@ pub fn instance<const N: usize, const K: usize>(
     batch: usize,
     role: Role,
 ) -> Instance<N, K> {
+    // proof: roted 2.1, 5.2
     let mut binding = [0u8; 32];
     run.oracle("instance").fill(batch, 0, b"", &mut binding);
     Instance::new(set, protocol, &binding, role)
@@ -109,6 +111,7 @@ fn send<const N: usize, const K: usize>(
     let run = Run::sending(NAME, channel, out.len());
     let whole = out.len();
     let random = &mut XofBlocks::from_prg(prg);
+    // proof: roted 2.9
     let result = out.chunks_mut(BATCH).enumerate().try_for_each(|(batch, out)| {
         let instance = instance(set, &run, label(mode), batch, Role::Sender);
         let mut first = vec![0u8; roted::first_len(&instance, out.len())];
@@ -139,9 +142,11 @@ fn receive<const N: usize, const K: usize>(
         return Err(Error::Usage { protocol: NAME, what: "as many choices as messages are needed" });
     }
     let run = Run::receiving(NAME, channel, out.len());
+    let whole = out.len();
     let random = &mut XofBlocks::from_prg(prg);
     let mut bits = BitVec::zeros(out.len());
-    for (batch, messages) in out.chunks_mut(BATCH).enumerate() {
+    // proof: roted 2.9
+    let result = out.chunks_mut(BATCH).enumerate().try_for_each(|(batch, messages)| {
         let from = batch * BATCH;
         let mut given: Vec<u8> =
             choices.map_or(vec![], |c| (0..messages.len()).map(|i| c.get(from + i) as u8).collect());
@@ -161,8 +166,14 @@ fn receive<const N: usize, const K: usize>(
             bits.set(from + i, *bit == 1);
         }
         got.zeroize();
+        Ok(())
+    });
+    if let Err(error) = result.and_then(|()| Ok(channel.flush()?)) {
+        if whole > BATCH {
+            out.iter_mut().for_each(Zeroize::zeroize);
+        }
+        return Err(error);
     }
-    channel.flush()?;
     Ok(bits)
 }
 

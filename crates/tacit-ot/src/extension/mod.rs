@@ -35,6 +35,7 @@
 
 pub mod code;
 mod columns;
+pub(crate) mod either;
 pub mod iknp;
 pub mod kos;
 pub mod oos;

@@ -40,9 +40,10 @@
 
 use super::Setup;
 use super::columns::{COLUMNS, ReceivingColumns, STRIDE, Scratch, SendingColumns, TILE, scratch};
+use super::either::{Either, of_either};
 use super::iknp::{IknpReceiver, IknpSender, Pairs, receiver_seeds, sender_seeds};
 use super::kos::{self, History, KosReceiver, KosSender, bytes_by_hash_of, bytes_of};
-use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Error, Result, Security};
+use crate::{BaseOt, ChosenCotReceiver, CotReceiver, CotSender, Result, Security};
 use core::ops::Range;
 use tacit_crypto::{BitVec, Block, KAPPA, Leaves, Prg};
 use tacit_net::Channel;
@@ -111,20 +112,10 @@ impl Groups {
         }
     }
 
-    /// Whether [`SoftSender::begin`] serves against such a peer.
-    pub const fn take_a_hash(self, security: Security) -> bool {
-        matches!(security, Security::SemiHonest) || self.domain().is_some()
-    }
-
-    /// The history that χ by hash are of, where there is a check.
-    fn history(self, channel: &mut Channel, security: Security, sender: bool) -> Result<Option<History>> {
-        match (security, self.domain()) {
-            (Security::SemiHonest, _) => Ok(None),
-            (Security::Malicious, Some(domain)) => Ok(Some(History::of(domain, channel, sender))),
-            (Security::Malicious, None) => {
-                Err(Error::Usage { protocol: NAME, what: "groups of eight bits take no challenge by a hash" })
-            }
-        }
+    /// The history that χ by hash are of; nothing where there is no check or χ are drawn.
+    fn history(self, channel: &mut Channel, security: Security, sender: bool) -> Option<History> {
+        let domain = self.domain().filter(|_| security == Security::Malicious)?;
+        Some(History::of(domain, channel, sender))
     }
 
     /// The columns of each group, counted from column 1.
@@ -395,32 +386,15 @@ impl ReceivingColumns for SoftChoices {
     }
 }
 
-/// By what the columns are made into correlations: without a check, or with that of KOS.
-enum Form<I, K> {
-    Plain(I),
-    Checked(K),
-}
-
-/// What a method of either form gives.
-macro_rules! either {
-    ($form:expr, $party:ident => $result:expr) => {
-        match $form {
-            Form::Plain($party) => $result,
-            Form::Checked($party) => $result,
-        }
-    };
-}
-
 /// The sender of SoftSpoken.
-pub struct SoftSender(Form<IknpSender<SoftColumns>, KosSender<SoftColumns>>);
+pub struct SoftSender(Either<IknpSender<SoftColumns>, KosSender<SoftColumns>>);
 
 impl SoftSender {
     /// Begins to set up from a base OT of at least `security`, in which this side receives; the receiver
     /// begins likewise, see [`BaseOt::begin_receive`]. χ is a hash of what was sent, so that a request is one
-    /// message: for few OTs.
+    /// message, but for groups of eight bits, where the sender draws it: for few OTs.
     ///
-    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less, and for groups of
-    /// eight bits against a malicious peer, of which the hash would have too little.
+    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less.
     pub fn begin(
         channel: &mut Channel,
         base: &dyn BaseOt,
@@ -428,7 +402,7 @@ impl SoftSender {
         security: Security,
         groups: Groups,
     ) -> Result<Setup<Self>> {
-        let history = groups.history(channel, security, true)?;
+        let history = groups.history(channel, security, true);
         Self::begin_with(channel, base, prg, security, groups, history)
     }
 
@@ -444,7 +418,7 @@ impl SoftSender {
         groups: Groups,
     ) -> Result<Self> {
         let mut sender = Self::begin_with(channel, base, prg, security, groups, None)?(channel)?;
-        either!(&mut sender.0, party => party.open(channel))?;
+        of_either!(&mut sender.0, party => party.open(channel))?;
         Ok(sender)
     }
 
@@ -463,12 +437,13 @@ impl SoftSender {
                 let (delta, rest) = sender_seeds(channel, base, prg)?;
                 let delta = Zeroizing::new(delta);
                 Box::new(move |channel| {
-                    Ok(SoftSender(Form::Plain(IknpSender::with(columns(*delta, &rest(channel)?)))))
+                    let sender = IknpSender::with(columns(*delta, &rest(channel)?));
+                    Ok(SoftSender(Either::SemiHonest(sender.into())))
                 })
             }
             Security::Malicious => {
                 let setup = KosSender::begin_with(channel, base, prg, history, columns)?;
-                Box::new(|channel| Ok(SoftSender(Form::Checked(setup(channel)?))))
+                Box::new(|channel| Ok(SoftSender(Either::Malicious(setup(channel)?.into()))))
             }
         })
     }
@@ -478,29 +453,26 @@ impl SoftSender {
     ///
     /// Panics unless this comes of [`setup`](Self::setup) or has been used.
     pub fn fork(&mut self) -> Self {
-        SoftSender(match &mut self.0 {
-            Form::Plain(sender) => Form::Plain(sender.fork()),
-            Form::Checked(sender) => Form::Checked(sender.fork()),
-        })
+        SoftSender(self.0.fork())
     }
 }
 
 impl CotSender for SoftSender {
     fn delta(&self) -> Block {
-        either!(&self.0, party => party.delta())
+        self.0.delta()
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        either!(&mut self.0, party => party.extend(channel, out))
+        self.0.extend(channel, out)
     }
 
     fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
-        either!(&mut self.0, party => party.extend_each(channel, n, each))
+        of_either!(&mut self.0, party => party.extend_each(channel, n, each))
     }
 }
 
 /// The receiver of SoftSpoken.
-pub struct SoftReceiver(Form<IknpReceiver<SoftChoices>, KosReceiver<SoftChoices>>);
+pub struct SoftReceiver(Either<IknpReceiver<SoftChoices>, KosReceiver<SoftChoices>>);
 
 impl SoftReceiver {
     /// Begins to set up from a base OT of at least `security`, in which this side sends; see
@@ -512,7 +484,7 @@ impl SoftReceiver {
         security: Security,
         groups: Groups,
     ) -> Result<Setup<Self>> {
-        let history = groups.history(channel, security, false)?;
+        let history = groups.history(channel, security, false);
         Self::begin_with(channel, base, prg, security, groups, history)
     }
 
@@ -525,7 +497,7 @@ impl SoftReceiver {
         groups: Groups,
     ) -> Result<Self> {
         let mut receiver = Self::begin_with(channel, base, prg, security, groups, None)?(channel)?;
-        either!(&mut receiver.0, party => party.open(channel))?;
+        of_either!(&mut receiver.0, party => party.open(channel))?;
         Ok(receiver)
     }
 
@@ -542,12 +514,13 @@ impl SoftReceiver {
             Security::SemiHonest => {
                 let (rest, prg) = (receiver_seeds(channel, base, prg)?, prg.fork());
                 Box::new(move |channel| {
-                    Ok(SoftReceiver(Form::Plain(IknpReceiver::with(columns(&rest(channel)?), prg))))
+                    let receiver = IknpReceiver::with(columns(&rest(channel)?), prg);
+                    Ok(SoftReceiver(Either::SemiHonest(receiver.into())))
                 })
             }
             Security::Malicious => {
                 let setup = KosReceiver::begin_with(channel, base, prg, history, columns)?;
-                Box::new(|channel| Ok(SoftReceiver(Form::Checked(setup(channel)?))))
+                Box::new(|channel| Ok(SoftReceiver(Either::Malicious(setup(channel)?.into()))))
             }
         })
     }
@@ -556,33 +529,30 @@ impl SoftReceiver {
     ///
     /// Panics unless this comes of [`setup`](Self::setup) or has been used.
     pub fn fork(&mut self) -> Self {
-        SoftReceiver(match &mut self.0 {
-            Form::Plain(receiver) => Form::Plain(receiver.fork()),
-            Form::Checked(receiver) => Form::Checked(receiver.fork()),
-        })
+        SoftReceiver(self.0.fork())
     }
 }
 
 impl CotReceiver for SoftReceiver {
     fn is_answered(&self) -> bool {
         match &self.0 {
-            Form::Plain(_) => false,
-            Form::Checked(receiver) => receiver.is_answered(),
+            Either::SemiHonest(_) => false,
+            Either::Malicious(receiver) => receiver.is_answered(),
         }
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        either!(&mut self.0, party => party.extend(channel, out))
+        self.0.extend(channel, out)
     }
 
     fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
-        either!(&mut self.0, party => party.extend_each(channel, n, each))
+        of_either!(&mut self.0, party => party.extend_each(channel, n, each))
     }
 }
 
 impl ChosenCotReceiver for SoftReceiver {
     fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
-        either!(&mut self.0, party => party.extend_chosen(channel, choices, out))
+        of_either!(&mut self.0, party => party.extend_chosen(channel, choices, out))
     }
 }
 

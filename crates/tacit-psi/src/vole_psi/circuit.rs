@@ -46,6 +46,8 @@
 //! with one element more, gets this element's number by the difference. The least number of matches counts
 //! elements that add something; it protects against neither. Limit whom you run with and how often.
 
+mod cost;
+
 use super::runs::Masking;
 use super::{Hello, Purpose, Run, SHORT, STEP, Seeds, TagHash, Whole, halves};
 use crate::cuckoo::{self, FUNCTIONS, Table, places};
@@ -55,15 +57,17 @@ use crate::okvs::{Store, has_duplicates};
 use crate::paxos::{Learns, Options, Phase, Progress};
 use crate::terms::{Kind, Terms, Wire, bound_terms, peer_of};
 use crate::{Bounds, Error, Limits, Result, work};
+use cost::ferret;
+pub use cost::{Traffic, traffic};
 use tacit_2pc::circuit::{Bit, Builder, Uint};
 use tacit_2pc::semi_honest;
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash};
-use tacit_net::{Channel, LinkModel, Party};
+use tacit_net::{Channel, Party};
 use tacit_ot::VoleSender;
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::{IknpReceiver, IknpSender};
-use tacit_ot::silent::ferret::{self, cost::CACHE, setup};
+use tacit_ot::silent::ferret::setup;
 use tacit_ot::{BaseOt, CotReceiver, CotSender, RotReceiver, RotSender, Security};
 use zeroize::Zeroizing;
 
@@ -79,8 +83,6 @@ pub const MAX_ROWS: u64 = 1 << 31;
 const SUM_BITS: u32 = 96;
 /// Bins whose products are made at a time.
 const PIECE: usize = 1 << 15;
-/// Below so many correlations IKNP is quickest; from there on Ferret.
-const FEW: u64 = 1 << 18;
 const WIRE: Wire = Wire { name: NAME, magic: MAGIC, most: MAX_ELEMENTS };
 
 /// A column of numbers to add up: what each element of the set adds.
@@ -619,7 +621,7 @@ fn hold_table<'r, 'a, E: AsRef<[u8]> + Sync>(mut run: Run<'r, 'a, E>, gives: boo
     let slots = store.ends_with(last);
     let other = run.parameters.sender;
     let Run { channel, prg, options, parameters, seeds, progress, .. } = run;
-    let hash = seeds.exchange_coins(channel, prg)?;
+    let hash = TagHash::of(&seeds.exchange_coins(channel, prg)?);
     let outputs = both_halves(&hash, parameters.shape, &digests, (&slots, None), progress)?;
     drop(slots);
 
@@ -676,7 +678,7 @@ fn offer<'r, 'a, E: AsRef<[u8]> + Sync>(
     run.fetch(vole, &mut |k| slots.take(k))?;
     let slots = slots.into_slots();
     let Run { channel, prg, options, parameters, seeds, progress, .. } = run;
-    let hash = seeds.exchange_coins(channel, prg)?;
+    let hash = TagHash::of(&seeds.exchange_coins(channel, prg)?);
     let outputs = both_halves(&hash, parameters.shape, &digests, (&slots, Some(delta)), progress)?;
     drop(slots);
 
@@ -710,19 +712,6 @@ fn offer<'r, 'a, E: AsRef<[u8]> + Sync>(
     let mut cot = cot_receiver(channel, options.base, prg, bins, bits)?;
     let members = equality::receive(channel, &mut CotToRot::new(&mut *cot), &targets, bits)?;
     Ok(Offered { channel, progress, cot, members, other_values })
-}
-
-/// Ferret's parameters for the equality of `bins` strings, and a sum; `None` where IKNP is quicker.
-fn ferret(bins: usize, bits: u32) -> Option<ferret::Config> {
-    let mut level = bits.div_ceil(4) as u64;
-    let mut each = 4 * level + 2;
-    while level > 1 {
-        level = level.div_ceil(4);
-        each += 4 * level;
-    }
-    let count = bins as u64 * each;
-    let choose = || ferret::Config::choose(count, Security::SemiHonest, &LinkModel::LAN, CACHE);
-    (count > FEW).then(choose)
 }
 
 fn cot_sender(

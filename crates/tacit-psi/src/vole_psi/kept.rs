@@ -7,9 +7,10 @@
 use super::layout::{Layout, Match, Received};
 use super::sealing::{MARK, STREAM, Sealer, at_once};
 use super::{Marks, Proof, Tags};
-use crate::matching::Found;
+use crate::matching::{Found, Pair};
 use crate::room::reserve;
 use crate::{Result, work};
+use tacit_crypto::Block;
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
@@ -18,7 +19,7 @@ pub(super) struct Kept {
     layout: Layout,
     /// A place for each match that there can be, and one.
     texts: Zeroizing<Vec<u8>>,
-    /// The key of each place; that of no element behind the matches.
+    /// The key of each place: behind the matches, those of some elements.
     keys: Zeroizing<Vec<Proof>>,
     found: Found,
     /// Of each place 1 where a match's text opened and is rows, else 0; once it was checked.
@@ -53,19 +54,19 @@ impl Kept {
             texts.resize(places.min(first + here) * length, 0);
             for (at, text) in (first..).zip(piece.chunks_exact(length)) {
                 texts[kept * length..][..length].copy_from_slice(text);
-                kept += usize::from(filled[kept].0 as usize == at);
+                kept += usize::from(filled[kept][0] as usize == at);
             }
             work::done(work::Kind::Moved, piece.len());
         }
-        let keys = filled.iter().map(|(_, element)| tags.proofs[*element as usize]).collect();
+        let keys = filled.iter().map(|[_, element]| tags.proofs[*element as usize]).collect();
         Ok(Kept { layout, texts, keys: Zeroizing::new(keys), found, fits: None })
     }
 
     /// For rows that come after the places and elements of their matches, all of which are to fit.
-    pub(super) fn proven(layout: Layout, pairs: Vec<(u32, u32)>) -> Self {
+    pub(super) fn proven(layout: Layout, pairs: &[Pair]) -> Result<Self> {
         let fits = Some(Zeroizing::new(Vec::with_capacity(pairs.len())));
         let (texts, keys) = (Zeroizing::default(), Zeroizing::default());
-        Kept { layout, texts, keys, found: Found::of(pairs), fits }
+        Ok(Kept { layout, texts, keys, found: Found::of(pairs)?, fits })
     }
 
     /// The next such rows, already opened; whether they are `authentic` and rows.
@@ -98,8 +99,8 @@ impl Kept {
             fits.extend(authentic.iter().zip(rows).map(|(authentic, rows)| u8::from(*authentic) & rows));
             work::done(work::Kind::Opened, texts.len() * length);
         }
-        for (fits, (place, _)) in fits.iter_mut().zip(self.found.filled()) {
-            *fits &= u8::from(*place != Found::NONE.0);
+        for (fits, [place, _]) in fits.iter_mut().zip(self.found.filled()) {
+            *fits &= u8::from(*place != Found::NONE[0]);
         }
         self.fits = Some(fits);
     }
@@ -112,7 +113,7 @@ impl Kept {
     /// For each of so many elements whether it matches and its text fits.
     pub(super) fn marks(&self, elements: usize) -> Marks {
         let mut marks = Zeroizing::new(vec![0; elements]);
-        for (fits, (_, element)) in self.fits().iter().zip(self.found.filled()) {
+        for (fits, [_, element]) in self.fits().iter().zip(self.found.filled()) {
             marks[*element as usize] |= fits;
         }
         work::done(work::Kind::Marked, self.fits().len());
@@ -120,7 +121,7 @@ impl Kept {
     }
 
     /// The places and elements of the matches whose texts fit.
-    pub(super) fn opened(&self) -> Vec<(u32, u32)> {
+    pub(super) fn opened(&self) -> Vec<Pair> {
         let pairs = self.fits().iter().zip(self.found.filled());
         pairs.filter(|(fits, _)| **fits == 1).map(|(_, pair)| *pair).collect()
     }
@@ -135,11 +136,13 @@ impl Kept {
             out.extend_from_slice(&(*number as u64).to_le_bytes());
         }
         let texts = self.texts.chunks_exact(length).zip(self.fits()).take(most);
-        for ((text, fits), (place, element)) in texts.zip(self.found.filled()) {
-            let is_match = u8::from(*place != Found::NONE.0);
+        for ((text, fits), [place, element]) in texts.zip(self.found.filled()) {
+            let is_match = u8::from(*place != Found::NONE[0]);
             out.push(is_match * (2 - fits));
-            out.extend_from_slice(&element.to_le_bytes());
-            out.extend_from_slice(&text[..length - MARK]);
+            // Of other places nothing: which element follows which shows the order of the own tags.
+            let keep = Block::mask(*fits == 1).low();
+            out.extend_from_slice(&(element & keep as u32).to_le_bytes());
+            out.extend(text[..length - MARK].iter().map(|byte| byte & keep as u8));
         }
         out.resize(8 * (2 + widths.len()) + most * each, 0);
         work::done(work::Kind::Moved, out.len());
@@ -179,7 +182,7 @@ impl Kept {
         let length = self.layout.sealed();
         let mut received = Received { matches: Vec::new(), unopened: 0 };
         let texts = self.texts.chunks_exact(length).zip(self.fits());
-        for ((text, fits), (_, element)) in texts.zip(self.found.pairs()) {
+        for ((text, fits), [_, element]) in texts.zip(self.found.pairs()) {
             match (*fits == 1).then(|| self.layout.read(&text[..length - MARK])).flatten() {
                 Some(rows) => received.matches.push(Match { element: *element, rows }),
                 None => received.unopened += 1,

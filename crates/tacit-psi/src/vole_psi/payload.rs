@@ -48,6 +48,7 @@ pub use super::layout::{Match, Received};
 pub use super::sealing::MAX_SEALED;
 use super::sealing::{MARK, STREAM, STREAM_BACK, Sealer, at_once};
 use super::{Hello, Outcome, Parameters, Purpose, Run, Tags};
+use crate::matching::Pair;
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
 use crate::{Error, Result, work};
 use tacit_crypto::Prg;
@@ -687,12 +688,12 @@ impl Gives<'_> {
     }
 
     /// Step 5: where the tags of `opened` stand, and their elements' rows, whose marks are proofs.
-    fn prove(&self, channel: &mut Channel, tags: &Tags, opened: &[(u32, u32)]) -> Result<()> {
+    fn prove(&self, channel: &mut Channel, tags: &Tags, opened: &[Pair]) -> Result<()> {
         channel.send_u64(opened.len() as u64)?;
-        for (position, _) in opened {
+        for [position, _] in opened {
             channel.send(&position.to_le_bytes())?;
         }
-        self.seal(channel, &Sealer::new(STREAM_BACK), tags, opened.iter().map(|(_, element)| *element))?;
+        self.seal(channel, &Sealer::new(STREAM_BACK), tags, opened.iter().map(|[_, element]| *element))?;
         Ok(channel.flush()?)
     }
 }
@@ -714,16 +715,16 @@ fn open_proven(channel: &mut Channel, layout: Layout, parameters: Parameters, ta
             return malformed("positions of matches do not ascend");
         };
         next = position + 1;
-        pairs.push((position, *element));
+        pairs.push([position, *element]);
     }
     let (sealer, length) = (Sealer::new(STREAM_BACK), layout.sealed());
     let at_once = at_once(length);
     let mut piece = Zeroizing::new(vec![0; at_once.min(pairs.len()) * length]);
-    let mut kept = Kept::proven(layout, pairs.to_vec());
+    let mut kept = Kept::proven(layout, &pairs)?;
     for pairs in pairs.chunks(at_once) {
         let piece = &mut piece[..pairs.len() * length];
         channel.recv(piece)?;
-        let keys = pairs.iter().map(|(_, element)| tags.proofs[*element as usize]).collect::<Vec<_>>();
+        let keys = pairs.iter().map(|[_, element]| tags.proofs[*element as usize]).collect::<Vec<_>>();
         let mut texts: Vec<_> = piece.chunks_exact_mut(length).collect();
         let fits = sealer.open(&Zeroizing::new(keys), &mut texts);
         // The other side knows what it sent, so an end here tells it nothing.

@@ -348,7 +348,7 @@ fn an_asker_opens_nothing_but_its_matches() {
                 for element in 0..mine.len() {
                     let mut sealed = sealed.clone();
                     if sealer.open(&tags.proofs[element..][..1], &mut [&mut sealed])[0] {
-                        opened.push((position, element as u32));
+                        opened.push([position, element as u32]);
                     }
                 }
             }
@@ -415,7 +415,7 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
             let opened = kept.opened();
             assert_eq!(opened.len(), 10);
             let length = gives.layout.sealed();
-            let seal = |(_, element): &(u32, u32)| {
+            let seal = |[_, element]: &[u32; 2]| {
                 let mut sealed = vec![0; length];
                 let rows = gives.of.rows.of(*element);
                 gives.layout.fill(
@@ -428,7 +428,7 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
                 Sealer::new(STREAM_BACK).seal(key, &mut [&mut sealed]);
                 sealed
             };
-            let positions: Vec<u32> = opened.iter().map(|(position, _)| *position).collect();
+            let positions: Vec<u32> = opened.iter().map(|[position, _]| *position).collect();
             let foreign = (0..60).find(|position| !positions.contains(position)).unwrap();
             let sealed = opened.iter().map(seal).collect();
             let (mut returning, mut count) = (Returning { positions, sealed, foreign, length }, 10);

@@ -12,6 +12,10 @@ const COARSE_BITS: u32 = 10;
 const MOST_GROUPS: usize = 64;
 /// Parts, of tags that begin alike, that one thread sorts at a time.
 const SORTED: usize = 32;
+/// Tags that are worth a thread, to be written or read.
+const TAGS_EACH: usize = 1 << 12;
+/// Words of a bitmap whose ones are counted together.
+const GROUP: usize = 64;
 
 /// The first bits of a tag.
 fn first_bits(tag: Block, bits: u32) -> usize {
@@ -166,10 +170,22 @@ impl Format {
 
     /// The bitmap of `tags` in ascending order.
     pub(super) fn bitmap(self, tags: &[Block]) -> BitVec {
-        let mut bitmap = BitVec::zeros(self.bitmap_bits());
-        let ones = tags.iter().enumerate().map(|(i, tag)| i + first_bits(*tag, self.prefix_bits));
-        ones.for_each(|at| bitmap.set(at, true));
-        bitmap
+        let at = |i: usize| i + first_bits(tags[i], self.prefix_bits);
+        let share = workers::share(tags.len(), TAGS_EACH);
+        let parts = (0..tags.len()).step_by(share).map(|first| first..(first + share).min(tags.len()));
+        // Words from that of a part's first one to that of its last.
+        let words = workers::map(parts, |part| {
+            let (first, last) = (at(part.start) / 64, at(part.end - 1) / 64);
+            let mut words = vec![0u64; last - first + 1];
+            part.map(at).for_each(|at| words[at / 64 - first] |= 1 << (at % 64));
+            (first, words)
+        });
+        let mut all = vec![0u64; self.bitmap_bits().div_ceil(64)];
+        for (first, words) in words {
+            all[first..].iter_mut().zip(words).for_each(|(all, word)| *all |= word);
+        }
+        let bytes: Vec<u8> = all.into_iter().flat_map(u64::to_le_bytes).collect();
+        BitVec::from_bytes(&bytes, self.bitmap_bits())
     }
 
     /// Bytes of `tags` rests, with room to write the last one as a whole number.
@@ -179,11 +195,18 @@ impl Format {
 
     /// The rests of some tags, one behind the other.
     pub(super) fn rests(self, tags: &[Block], message: &mut [u8]) {
-        for (i, tag) in tags.iter().enumerate() {
-            let rest = (tag.to_u128() >> self.shift()).to_le_bytes();
-            // What is too long is written over by the next.
-            message[i * self.rest..][..rest.len()].copy_from_slice(&rest);
-        }
+        let share = workers::share(tags.len(), TAGS_EACH);
+        let parts = tags.chunks(share).zip(message[..tags.len() * self.rest].chunks_mut(share * self.rest));
+        workers::each(parts, |(tags, message)| {
+            for (i, tag) in tags.iter().enumerate() {
+                let (rest, at) = ((tag.to_u128() >> self.shift()).to_le_bytes(), i * self.rest);
+                // What is too long is written over by the next.
+                match message.get_mut(at..at + rest.len()) {
+                    Some(place) => place.copy_from_slice(&rest),
+                    None => message[at..][..self.rest].copy_from_slice(&rest[..self.rest]),
+                }
+            }
+        });
     }
 
     /// Reads tags from a bitmap; `None` where it is no bitmap of as many tags.
@@ -200,48 +223,89 @@ impl Format {
         *words.last_mut()? &= u64::MAX >> past;
         let ones: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         let ends = words[(bits - 1) / 64] >> ((bits - 1) % 64) & 1 == 0;
-        (ones == self.count && ends).then_some(Reader { format: self, words, at: 0, read: 0, before: 0 })
+        if ones != self.count || !ends {
+            return None;
+        }
+        let mut before = 0;
+        let count = |group: &[u64]| {
+            let first = before;
+            before += group.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+            first
+        };
+        let before = words.chunks(GROUP).map(count).collect();
+        Some(Reader { format: self, words, before, read: 0, last: 0 })
     }
 }
 
 /// The tags of a message, from the first to the last.
 pub(super) struct Reader {
     format: Format,
-    /// The bitmap, without the ones that were read.
+    /// The bitmap.
     words: Vec<u64>,
-    /// The word at work.
-    at: usize,
+    /// The ones in front of each [`GROUP`] of words.
+    before: Vec<usize>,
     /// Tags read.
     read: usize,
     /// The last of them.
-    before: u128,
+    last: u128,
 }
 
 impl Reader {
     /// The next tags from their rests, into `tags`; whether they ascend strictly. Panics when there are not
     /// so many.
     pub(super) fn read(&mut self, message: &[u8], tags: &mut [u128]) -> bool {
+        let (share, first) = (workers::share(tags.len(), TAGS_EACH), self.read);
+        let parts = tags.chunks_mut(share).enumerate();
+        let ascend = workers::map(parts, |(part, tags)| {
+            let start = part * share;
+            self.part(first + start, &message[start * self.format.rest..], tags)
+        });
+        let mut ascend = ascend.iter().all(|ascend| *ascend);
+        for tags in tags.chunks(share) {
+            ascend &= (self.read == 0) | (self.last < tags[0]);
+            self.last = tags[tags.len() - 1];
+            self.read += tags.len();
+        }
+        ascend
+    }
+
+    /// The same of tags from the one of number `first` on, whatever was read.
+    fn part(&self, first: usize, message: &[u8], tags: &mut [u128]) -> bool {
         let Format { prefix_bits, rest: len, .. } = self.format;
         let (shift, unused) = (self.format.shift(), 128 - 8 * len as u32);
-        let mut ascend = true;
+        let group = self.before.partition_point(|before| *before <= first) - 1;
+        let (mut at, mut behind) = (group * GROUP, first - self.before[group]);
+        while self.words[at].count_ones() as usize <= behind {
+            behind -= self.words[at].count_ones() as usize;
+            at += 1;
+        }
+        let mut word = self.words[at];
+        (0..behind).for_each(|_| word &= word - 1);
+        let (mut ascend, mut last) = (true, None);
         for (i, tag) in tags.iter_mut().enumerate() {
-            while self.words[self.at] == 0 {
-                self.at += 1;
+            while word == 0 {
+                at += 1;
+                word = self.words[at];
             }
-            let word = &mut self.words[self.at];
-            let prefix = 64 * self.at + word.trailing_zeros() as usize - self.read;
-            *word &= *word - 1;
+            let prefix = 64 * at + word.trailing_zeros() as usize - (first + i);
+            word &= word - 1;
             let mut rest = [0; size_of::<u128>()];
             rest.copy_from_slice(&message[i * len..][..size_of::<u128>()]);
             // The last bytes are the next tag's.
             let rest = u128::from_le_bytes(rest) << unused >> unused;
             *tag = (prefix as u128) << 1 << (127 - prefix_bits) | rest << shift;
-            ascend &= (self.read == 0) | (self.before < *tag);
-            self.before = *tag;
-            self.read += 1;
+            ascend &= last.is_none_or(|last| last < *tag);
+            last = Some(*tag);
         }
         ascend
     }
+}
+
+/// Whether two neighbours of tags in ascending order are equal.
+pub(super) fn has_twins(tags: &[Block]) -> bool {
+    let share = workers::share(tags.len(), TAGS_EACH);
+    let parts = (0..tags.len()).step_by(share).map(|first| &tags[first..(first + share + 1).min(tags.len())]);
+    workers::map(parts, |tags| tags.windows(2).any(|pair| pair[0] == pair[1])).contains(&true)
 }
 
 impl Sorted for Tags {
@@ -276,19 +340,27 @@ mod tests {
 
     #[test]
     fn tags_come_back_from_their_message() {
-        for count in [1usize, 2, 3, 7, 64, 1000, 4096] {
+        for count in [1usize, 2, 3, 7, 64, 1000, 4096, 3 << 14] {
             let prefix_bits = count.ilog2();
             let rest = (128 - prefix_bits).div_ceil(8) as usize;
             let format = Format { count, prefix_bits: prefix_bits.min(128 - 8 * rest as u32), rest };
             let tags = sorted(count as u128, count);
             let bitmap = format.bitmap(&tags);
             let mut reader = format.reader(bitmap.as_bytes()).unwrap();
-            for tags in tags.chunks(100) {
+            for tags in tags.chunks(if count > 4096 { 20_000 } else { 100 }) {
                 let mut message = vec![0; format.room(tags.len())];
                 format.rests(tags, &mut message);
                 let mut read = vec![0; tags.len()];
                 assert!(reader.read(&message, &mut read));
                 assert!(read.iter().zip(tags).all(|(read, tag)| *read == tag.to_u128()), "{count}");
+            }
+            assert!(!has_twins(&tags));
+            if count > 1 {
+                for twin in [1, count / 2, count - 1] {
+                    let mut tags = tags.clone();
+                    tags[twin] = tags[twin - 1];
+                    assert!(has_twins(&tags), "{count}: {twin}");
+                }
             }
             for wrong in [0, bitmap.as_bytes().len() - 1] {
                 let mut bytes = bitmap.as_bytes().to_vec();

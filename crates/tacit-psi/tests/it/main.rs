@@ -7,6 +7,7 @@ mod wire;
 
 mod circuit_psi;
 mod clustered;
+mod link;
 mod okvs;
 mod paxos;
 mod payload;

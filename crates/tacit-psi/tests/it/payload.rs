@@ -32,10 +32,26 @@ fn party(
     let mut gained = gained;
     let most = set.len().min(gained.peer_elements as usize);
     let kept = gained.to_bytes(most);
+    assert!(kept.as_ref().is_none_or(|kept| places_without_a_row_are_zeros(kept)));
     let gained = gained.open()?;
     assert_eq!(kept.map(|kept| payload::received_from(&kept).unwrap()), gained.received);
     assert!(gained.tested_at_most(set.len(), 60.0)? >= gained.peer_elements);
     Ok((gained.received, gained.peer_elements))
+}
+
+/// What goes to a file holds nothing of elements that do not match, not even in which order their tags are.
+fn places_without_a_row_are_zeros(kept: &[u8]) -> bool {
+    let (numbers, _) = kept.as_chunks::<8>();
+    let Some([rows, columns]) =
+        numbers.first_chunk::<2>().map(|head| head.map(|number| u64::from_le_bytes(number) as usize))
+    else {
+        return true;
+    };
+    let widths = numbers[2..][..columns].iter().map(|width| 4 + u64::from_le_bytes(*width) as usize);
+    let place = 5 + rows * (1 + widths.sum::<usize>());
+    kept[8 * (2 + columns)..]
+        .chunks_exact(place)
+        .all(|place| place[0] == 1 || place[1..].iter().all(|byte| *byte == 0))
 }
 
 /// Elements of `range` in an order drawn from `seed`.

@@ -282,7 +282,7 @@ fn memory_is_linear_and_below_the_aims() {
         limited(threads, || parameters.memory(Learns::Me))
     };
     let held = |log| on(1, log);
-    for (log, most) in [(20, 130), (22, 230), (24, 840)] {
+    for (log, most) in [(20, 130), (22, 256), (24, 840)] {
         assert!(held(log).into_iter().all(|bytes| bytes < most << 20), "2^{log}: {:?}", held(log));
     }
     let [one, two, three] = [1, 2, 3].map(|threads| on(threads, 22)[0]);
@@ -294,6 +294,18 @@ fn memory_is_linear_and_below_the_aims() {
     let ([receiver, _], [_, sender]) = (of(1000, 1 << 24), of(1 << 24, 1000));
     // The peer's elements cost nothing but a run of the store.
     assert!(receiver < 20 << 20 && sender < 150 << 20, "{receiver} and {sender}");
+}
+
+/// Peaks in MB of a receiver on two threads against more keys than its own, over what it held before: of that the process
+/// itself takes five at most.
+#[test]
+fn memory_against_a_larger_set_is_what_was_measured() {
+    let peaks = [(20, 24, 440.5), (18, 21, 88.1), (17, 21, 61.7), (10, 22, 14.5)];
+    for (own, peer, peak) in peaks {
+        let parameters = Parameters::new(1 << own, 1 << peer, Security::Malicious).unwrap();
+        let told = limited(2, || parameters.memory(Learns::Me))[0] as f64 / 1e6;
+        assert!(told + 5.0 >= peak && told <= 1.1 * peak, "2^{own} and 2^{peer}: {told}");
+    }
 }
 
 /// log2 of the binomial coefficient, exactly summed.

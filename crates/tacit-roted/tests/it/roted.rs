@@ -87,6 +87,7 @@ fn no_transfer_of_many_mismatches() {
     many(&set::PAPER, batches);
 }
 
+/// proof: roted 5.2
 #[test]
 fn different_sessions_give_different_messages() {
     let [ours, _] = instances(&set::MODULE, 1);
@@ -112,6 +113,7 @@ fn spoil<const N: usize, const K: usize>(instance: &Instance<N, K>, message: &mu
     exchange::pack(instance, &public, bytes);
 }
 
+/// proof: roted 2.3, 2.5
 #[test]
 fn malformed_messages_are_refused_and_nothing_comes_out() {
     let [ours, theirs] = instances(&set::MODULE, 9);
@@ -151,6 +153,7 @@ fn malformed_messages_are_refused_and_nothing_comes_out() {
     }
 }
 
+/// proof: roted 2.7
 #[test]
 fn a_receiver_that_opens_other_strings_is_caught() {
     for attempt in 0..200 {
@@ -167,6 +170,41 @@ fn a_receiver_that_opens_other_strings_is_caught() {
         let mut sent = [[Block::ZERO; 2]; 2];
         assert!(matches!(sender.finish(&ours, &m3, &mut sent), Err(Error::Cheated(_))));
         assert!(sent == [[Block::ZERO; 2]; 2], "nothing comes out of a failed check");
+    }
+}
+
+/// A receiver's randomness, but for t: its first request, of which it makes the two blocks of transfer
+/// `equal` one.
+struct EqualStrings {
+    rest: XofBlocks,
+    equal: Option<usize>,
+}
+
+impl RandomBlocks for EqualStrings {
+    fn fill_blocks(&mut self, out: &mut [Block]) {
+        self.rest.fill_blocks(out);
+        if let Some(transfer) = self.equal.take() {
+            out[2 * transfer + 1] = out[2 * transfer];
+        }
+    }
+}
+
+/// proof: roted 2.7
+#[test]
+fn a_receiver_that_commits_to_equal_strings_is_refused() {
+    // With t_0 = t_1 the two pads differ by their keys alone, and p⁰ = u − h/2 makes keys equal too often.
+    let [ours, theirs] = instances(&set::MODULE, 11);
+    let count = 3;
+    for transfer in 0..count {
+        let mut b = EqualStrings { rest: random(2), equal: Some(transfer) };
+        let (mut m1, mut m2, mut m3) = (vec![], vec![], vec![]);
+        let receiver = Receiver::offer(&theirs, Choices::Given(&[0, 1, 1]), count, &mut b, &mut m1);
+        let sender = Sender::answer(&ours, Mode::Chosen, count, &m1, &mut random(1), &mut m2).unwrap();
+        receiver.open(&theirs, &m2, &mut b, &mut [Block::ZERO; 3], &mut m3).unwrap();
+        assert_eq!(m3[32 * transfer..][..16], m3[32 * transfer + 16..][..16]);
+        let mut sent = [[Block::ZERO; 2]; 3];
+        assert!(matches!(sender.finish(&ours, &m3, &mut sent), Err(Error::Cheated(_))));
+        assert!(sent == [[Block::ZERO; 2]; 3], "nothing comes out of a failed check");
     }
 }
 
@@ -196,12 +234,14 @@ fn ones_against(forge: impl Fn(&Instance<256, 3>, &mut [u8], &mut XofBlocks)) ->
         .sum()
 }
 
+/// proof: roted 3.3
 #[test]
 fn a_sender_of_zeros_does_not_fix_b() {
     // p_S = 0, σ_0 = σ_1 = 0: both keys are zero, whatever c is.
     assert_fair(ones_against(|_, answer, _| answer.fill(0)), RUNS as u64);
 }
 
+/// proof: roted 3.3
 #[test]
 fn a_sender_of_one_good_slot_does_not_fix_b() {
     for slot in [0, 1] {
@@ -215,6 +255,7 @@ fn a_sender_of_one_good_slot_does_not_fix_b() {
     }
 }
 
+/// proof: roted 3.4
 #[test]
 fn a_sender_that_spoils_a_slot_learns_nothing_from_the_third_message() {
     // The third message is t_0, t_1, drawn before the sender spoke: it is the same whatever the second
@@ -235,6 +276,7 @@ fn a_sender_that_spoils_a_slot_learns_nothing_from_the_third_message() {
     assert_eq!(third(false), third(true));
 }
 
+/// proof: roted 5.1
 #[test]
 fn fresh_secrets_for_every_transfer() {
     // The same p_S twice would give s_S away after some tens of transfers.

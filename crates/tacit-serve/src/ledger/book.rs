@@ -4,7 +4,7 @@ use super::names::Names;
 use super::{Charge, Spent};
 use crate::clock::Time;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One line of a ledger.
 #[derive(Serialize, Deserialize)]
@@ -30,6 +30,10 @@ pub(super) enum Entry {
     Day { peer: String, job: String, day: Day },
     /// How far the records are of runs that the ledger knows.
     Mark(Mark),
+    /// A question is about to be answered in which such keys pass the service's filter.
+    Filter { charge: Charge, filter: String },
+    /// Filters of a peer's questions about a source.
+    Filters { peer: String, source: String, filters: Vec<String> },
 }
 
 /// A place in the chain of records: the ledger knows all runs before it.
@@ -57,6 +61,8 @@ pub(super) struct Totals {
     rows: u64,
     aggregates: u64,
     broken: u64,
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    epsilon: u64,
 }
 
 impl Totals {
@@ -64,6 +70,7 @@ impl Totals {
         self.rows = self.rows.saturating_add(other.rows);
         self.aggregates = self.aggregates.saturating_add(other.aggregates);
         self.broken = self.broken.saturating_add(other.broken);
+        self.epsilon = self.epsilon.saturating_add(other.epsilon);
     }
 }
 
@@ -86,6 +93,8 @@ pub(super) struct Book {
     sources: Names,
     totals: BTreeMap<(usize, usize), Totals>,
     days: BTreeMap<(usize, String), Day>,
+    /// The names of filters.
+    filters: BTreeMap<(usize, usize), BTreeSet<String>>,
     pub(super) latest: u64,
 }
 
@@ -111,6 +120,7 @@ impl Book {
                 let (totals, day) = self.at(charge);
                 totals.rows = totals.rows.saturating_add(charge.rows);
                 totals.aggregates = totals.aggregates.saturating_add(u64::from(charge.aggregate));
+                totals.epsilon = totals.epsilon.saturating_add(charge.epsilon);
                 day.runs = day.runs.saturating_add(1);
                 day.source.clone_from(&charge.source);
                 open.insert(charge.run.clone(), charge.clone());
@@ -147,6 +157,15 @@ impl Book {
                 self.days.insert((peer, job.clone()), day.clone());
             }
             Entry::Mark(_) => {}
+            Entry::Filter { charge, filter } => {
+                let peer = self.peers.join(texts(&charge.peer_names()));
+                let source = self.sources.join(texts(&charge.source_names()));
+                self.filters.entry((peer, source)).or_default().insert(filter.clone());
+            }
+            Entry::Filters { peer, source, filters } => {
+                let at = (self.peers.join([peer.as_str()]), self.sources.join([source.as_str()]));
+                self.filters.entry(at).or_default().extend(filters.iter().cloned());
+            }
         }
         true
     }
@@ -155,6 +174,7 @@ impl Book {
         let (totals, day) = self.at(charge);
         totals.rows = totals.rows.saturating_sub(charge.rows);
         totals.aggregates = totals.aggregates.saturating_sub(u64::from(charge.aggregate));
+        totals.epsilon = totals.epsilon.saturating_sub(charge.epsilon);
         if day.day == Time(charge.time).day() {
             day.runs = day.runs.saturating_sub(1);
         }
@@ -206,8 +226,8 @@ impl Book {
                 sum.add(totals);
             }
         }
-        let Totals { rows, aggregates, broken } = sum;
-        let mut spent = Spent { rows, aggregates, broken, ..Spent::default() };
+        let Totals { rows, aggregates, broken, epsilon } = sum;
+        let mut spent = Spent { rows, aggregates, broken, epsilon, ..Spent::default() };
         for ((peer, job), day) in &self.days {
             let is_today = day.day == Time(charge.time).day();
             if is_today && *job == charge.job && peers.contains(&self.peers.now(*peer)) {
@@ -217,6 +237,26 @@ impl Book {
             }
         }
         spent
+    }
+
+    /// The filters of the questions that the peer of `charge` was answered of its source.
+    pub(super) fn filters(&self, charge: &Charge) -> BTreeSet<String> {
+        let peers = self.peers.groups(texts(&charge.peer_names()));
+        let sources = self.sources.groups(texts(&charge.source_names()));
+        let is_theirs = |(peer, source): &(usize, usize)| {
+            peers.contains(&self.peers.now(*peer)) && sources.contains(&self.sources.now(*source))
+        };
+        self.filters.iter().filter(|(at, _)| is_theirs(at)).flat_map(|(_, names)| names.clone()).collect()
+    }
+
+    /// The filters of all questions, of all peers.
+    pub(super) fn all_filters(&self) -> impl Iterator<Item = &String> {
+        self.filters.values().flatten()
+    }
+
+    /// Whether any question was answered whose filter was kept.
+    pub(super) fn has_filters(&self) -> bool {
+        !self.filters.is_empty()
     }
 
     /// The time of the latest charge.
@@ -259,6 +299,16 @@ impl Book {
                 sum.offers = sum.offers.saturating_add(one.offers);
                 sum.returned = sum.returned.saturating_add(one.returned);
             }
+        }
+        for ((peer, source), names) in &self.filters {
+            let at = (peers.get(&self.peers.now(*peer)), sources.get(&self.sources.now(*source)));
+            let (Some(peer), Some(source)) = at else { continue };
+            let names: Vec<String> = names.iter().cloned().collect();
+            entries.extend(names.chunks(64).map(|some| Entry::Filters {
+                peer: peer.clone(),
+                source: source.clone(),
+                filters: some.to_vec(),
+            }));
         }
         entries.extend(totals.into_iter().filter_map(|((peer, source), totals)| {
             let (peer, source) = (peers.get(&peer)?.clone(), sources.get(&source)?.clone());

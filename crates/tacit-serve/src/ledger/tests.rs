@@ -11,6 +11,7 @@ fn charge(run: &str, time: u64, rows: u64) -> Charge {
         fingerprint: "f".into(),
         rows,
         aggregate: rows == 0,
+        epsilon: 0,
     }
 }
 
@@ -136,6 +137,7 @@ fn the_file_is_bounded_by_accounts_and_not_by_attempts() {
         rows: 537,
         aggregates: 1,
         broken: 1,
+        epsilon: 0,
     };
     assert_eq!(ledger.spent(&charge("", 86_400, 0)), wanted);
     drop(ledger);

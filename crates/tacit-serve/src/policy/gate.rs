@@ -1,5 +1,6 @@
 //! Who may ask for a job, how often and when: what jobs of every kind have.
 
+use super::near;
 use super::reader::{At, Section};
 use super::{Known, MANY};
 use crate::clock::{Window, day_of};
@@ -41,7 +42,14 @@ impl Gate {
         let allow = section.wanted_list("allow");
         for At { value, at } in &allow {
             if !known.labels.contains(value) {
-                section.fault(*at, format!("`allow`: there is no [peers.{}]", tacit::net::shown(value)));
+                section.fault(
+                    *at,
+                    format!(
+                        "`allow`: there is no [peers.{}]{}",
+                        tacit::net::shown(value),
+                        near(value, known.labels)
+                    ),
+                );
             }
         }
         let runs_a_day = section.wanted_number("runs_a_day", 0..=MANY);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use tacit::crypto::near::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -112,6 +113,41 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
         self.text_of(key, value)
     }
 
+    /// Whether a text is given.
+    pub(super) fn is_text(&mut self, key: &'static str) -> bool {
+        self.find(key).is_some_and(|value| matches!(value.get_ref(), DeValue::String(_)))
+    }
+
+    fn literal_of(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<At<String>> {
+        let at = value.span().start;
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.to_string().replace('_', ""),
+            DeValue::Float(number) => number.to_string().replace('_', ""),
+            DeValue::Datetime(date) => date.to_string(),
+            _ => {
+                self.fault(at, format!("`{key}` must be a number, a date, or a text in quotes"));
+                return None;
+            }
+        };
+        Some(At { value: text, at })
+    }
+
+    /// A number, a date or a text, as it is written, if one is given.
+    pub(super) fn literal(&mut self, key: &'static str) -> Option<At<String>> {
+        let value = self.find(key)?;
+        self.literal_of(key, value)
+    }
+
+    /// A list of them; one stands for a list of it.
+    pub(super) fn literals(&mut self, key: &'static str) -> Vec<At<String>> {
+        let Some(value) = self.find(key) else { return Vec::new() };
+        match value.get_ref() {
+            DeValue::Array(items) => items.iter().filter_map(|item| self.literal_of(key, item)).collect(),
+            _ => self.literal_of(key, value).into_iter().collect(),
+        }
+    }
+
     /// A text that must be given.
     pub(super) fn wanted_text(&mut self, key: &'static str) -> Option<At<String>> {
         if self.find(key).is_none() {
@@ -155,6 +191,18 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
             self.fault(value.span().start, what);
         }
         number
+    }
+
+    /// An epsilon, in millionths, if it is given.
+    pub(super) fn epsilon(&mut self, key: &'static str) -> Option<u64> {
+        let said = self.literal(key)?;
+        let found = tacit::query::read_epsilon(&said.value).filter(|epsilon| *epsilon > 0);
+        if found.is_none() {
+            let what = format!("`{key}` must be a number such as 0.5, with up to 6 digits after the point");
+            self.fault(said.at, what);
+        }
+        // What is wrong must not allow more.
+        Some(found.unwrap_or(0))
     }
 
     /// A number that must be given.
@@ -246,10 +294,13 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
             if !self.known.contains(name) {
                 let known: Vec<&str> = self.known.iter().copied().collect();
                 let what = format!(
-                    "unknown setting `{}` in {}; the settings are {}",
+                    "unknown setting `{}` in {}; {}",
                     tacit::net::shown(name),
                     self.name,
-                    known.join(", ")
+                    match nearest(name, known.iter().copied()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("the settings are {}", known.join(", ")),
+                    }
                 );
                 self.reader.fault(key.span().start, what);
             }

@@ -4,17 +4,17 @@ use crate::json::hex;
 use crate::terms::{self, Offer};
 use crate::wire::Ask;
 use tacit::crypto::text::counted;
-use tacit::job::psi::{Bounds, Job, Learns, Reveal, Statistic, owner};
+use tacit::job::psi::{Job, Learns, Reveal, Statistic, owner};
 use tacit::net::shown;
 use tacit::{Error, Result, Security};
 
 /// Whether the owner of a column may get the number that is made of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ToOwner {
+pub enum ToOwner<'a> {
     /// It may not.
     Never,
-    /// It may, where each key's number is within these bounds.
-    Within(Bounds),
+    /// It may, where each key's number is within these bounds, as a user writes them for the column.
+    Within(&'a str),
     /// As the terms have it, which somebody looks at.
     AsOffered,
 }
@@ -27,7 +27,7 @@ pub struct Floor<'a> {
     /// The local columns that may go into the result.
     pub gives: &'a [String],
     /// Whether the owner of a column may get the number that is made of it.
-    pub result_to_owner: ToOwner,
+    pub result_to_owner: ToOwner<'a>,
     /// Whether everything has to hold against a quantum computer.
     pub post_quantum: bool,
     /// The most distinct keys that the service may have.
@@ -131,14 +131,15 @@ impl Floor<'_> {
         match (self.result_to_owner, job.bounds) {
             (ToOwner::AsOffered, _) => Ok(()),
             (ToOwner::Within(_), None) if counts => Ok(()),
-            (ToOwner::Within(taken), Some(offered))
-                if taken.least() <= offered.least() && offered.most() <= taken.most() =>
-            {
-                Ok(())
-            }
-            (ToOwner::Within(taken), offered) => {
-                let offered = offered.map_or_else(|| "none".to_owned(), owner::written);
-                refuse("bounds", format!("the offer's are {offered}, accepted are {}", owner::written(taken)))
+            (ToOwner::Within(text), offered) => {
+                let taken = owner::bounds(text, job.reveal.form());
+                let taken = taken.map_err(|what| Error::Parameter { name: "bounds", what })?;
+                if offered.is_some_and(|o| taken.least() <= o.least() && o.most() <= taken.most()) {
+                    return Ok(());
+                }
+                let offered = job.written_bounds().unwrap_or_else(|| "none".to_owned());
+                let taken = owner::written(taken, job.reveal.form());
+                refuse("bounds", format!("the offer's are {offered}, accepted are {taken}"))
             }
             (ToOwner::Never, _) => {
                 let what = "the owner of the column gets its aggregate, and can read from it which of the \
@@ -150,23 +151,27 @@ impl Floor<'_> {
 
     /// Refuses other terms than those that were reviewed, and a service with more keys than are taken.
     pub(super) fn pinned(&self, offer: &Offer) -> Result<()> {
-        let found = offer.hash()?;
-        if let Some(expected) = self.terms
-            && found != expected
-        {
-            return Err(Error::Peer(format!(
-                "the service's terms changed (their hash is {}, expected {}); review them, and set the new \
-                 hash",
-                hex(&found),
-                hex(&expected)
-            )));
-        }
+        pinned(self.terms, offer)?;
         self.sized(offer.service_keys)
     }
 
     /// Refuses a service with more keys than are taken.
     pub(super) fn sized(&self, keys: u64) -> Result<()> {
         bounded(self.most_service_keys, keys)
+    }
+}
+
+/// Refuses other terms than those that were reviewed, whose hash is `terms`.
+pub(super) fn pinned(terms: Option<[u8; 32]>, offer: &Offer) -> Result<()> {
+    let found = offer.hash()?;
+    match terms {
+        Some(expected) if found != expected => Err(Error::Peer(format!(
+            "the service's terms changed (their hash is {}, expected {}); review them, and set the new \
+             hash",
+            hex(&found),
+            hex(&expected)
+        ))),
+        _ => Ok(()),
     }
 }
 

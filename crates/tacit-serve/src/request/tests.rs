@@ -3,12 +3,11 @@
 use super::{Ask, Floor, ToOwner, agreement, ask, list};
 use crate::json::hex;
 use crate::listed::Listed;
-use crate::terms::{Left, Offer};
+use crate::terms::{Left, Offer, QuestionTerms};
 use crate::tests::{id, offer};
 use crate::wire::{self, Message};
 use std::thread::JoinHandle;
 use tacit::Security;
-use tacit::job::psi;
 use tacit::net::{self, Identity, Listener, Options, Protection, Session, Tls};
 
 fn asked(reveal: Option<&str>, result: Option<&str>) -> Ask {
@@ -17,6 +16,7 @@ fn asked(reveal: Option<&str>, result: Option<&str>) -> Ask {
         reveal: reveal.map(str::to_owned),
         result: result.map(str::to_owned),
         key: None,
+        question: None,
     }
 }
 
@@ -66,12 +66,15 @@ fn a_list_of_jobs_is_bounded_in_bytes() {
             reveal: vec!["rows".into()],
             result: vec!["client".into()],
             gives: Vec::new(),
+            question_rules: None,
+            questions: Vec::new(),
+            questions_left_out: 0,
             key_columns: 1,
             key_types: Some("text".into()),
             min_peer_keys: 0,
             max_peer_keys: 1,
             runs_a_day: 1,
-            left: Left { runs_today: 1, rows: 1, aggregates: 0 },
+            left: Left { runs_today: 1, rows: 1, aggregates: 0, epsilon: None },
             hours: Vec::new(),
             purpose: Some("x".repeat(15_000)),
             agreement: None,
@@ -109,6 +112,15 @@ fn an_offer_of_another_run_than_the_one_that_was_asked_for_is_rejected() {
         (offer.reveal, offer.service_gives) = ("payload".into(), vec!["amount".into()]);
     });
     fails(&columns, "the kind", |offer| offer.service_gives = vec!["amount".into(), "age".into()]);
+    let sql = "SELECT COUNT(*) FROM ours a JOIN theirs b ON a.k = b.k";
+    let question = Ask { question: Some(sql.into()), ..asked(None, None) };
+    fails(&question, "the question", |offer| {
+        let text = "SELECT COUNT(*) FROM ours a JOIN theirs b ON a.k = b.k WHERE a.x > 5".into();
+        let terms = QuestionTerms { text, template: None, min_group: 1, max_groups: 1, min_difference: None };
+        offer.question = Some(terms);
+    });
+    let error = offered(&question, |_| ()).err().unwrap().to_string();
+    assert!(error.contains("answers no questions in SQL"), "{error}");
     // What was asked for, and what was left open.
     let same: fn(&mut Offer) = |offer| {
         (offer.reveal, offer.service_gives) = ("payload".into(), vec!["amount".into(), "age".into()]);
@@ -160,17 +172,28 @@ fn unattended_requests_reject_what_only_the_service_gains_by() {
         (offer.bounds, offer.result_to_owner) = (Some("0..9".into()), true);
     };
     let gives = ["amount".to_owned()];
-    let within = |least, most| ToOwner::Within(psi::Bounds::new(least, most).unwrap());
     for (word, accepted) in [
         (ToOwner::Never, false),
         (ToOwner::AsOffered, true),
-        (within(0, 9), true),
-        (within(-1, 10), true),
-        (within(0, 8), false),
-        (within(1, 9), false),
+        (ToOwner::Within("0..9"), true),
+        (ToOwner::Within("-1..10"), true),
+        (ToOwner::Within("0..8"), false),
+        (ToOwner::Within("1..9"), false),
+        (ToOwner::Within("0..9.5"), false),
     ] {
         let floor = Floor { result_to_owner: word, gives: &gives, ..floor(false, None, None) };
         assert_eq!(admit(to_owner, floor).is_ok(), accepted, "{word:?}");
+    }
+    // In the column's own unit.
+    let in_cents: fn(&mut Offer) = |offer| {
+        (offer.reveal, offer.client_gives) = ("sum:eur:decimal2".into(), vec!["eur:decimal2".into()]);
+        (offer.bounds, offer.result_to_owner) = (Some("0.00..9.00".into()), true);
+    };
+    let gives = ["eur:decimal2".to_owned()];
+    for (bounds, accepted) in [("0..9", true), ("0..9.5", true), ("0..8.99", false), ("0.01..9", false)] {
+        let result_to_owner = ToOwner::Within(bounds);
+        let floor = Floor { result_to_owner, gives: &gives, ..floor(false, None, None) };
+        assert_eq!(admit(in_cents, floor).is_ok(), accepted, "{bounds}");
     }
     // The service's set is bounded by the client too.
     assert!(admit(|_| (), floor(true, Some(40), None)).is_ok());

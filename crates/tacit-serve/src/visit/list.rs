@@ -2,11 +2,12 @@
 
 use super::{End, Visit};
 use crate::ledger::{Charge, Ledger};
-use crate::listed::Listed;
-use crate::policy::{Gate, Job, Policy, Source};
+use crate::listed::{Listed, ListedParameter, ListedQuestion};
+use crate::policy::{Askable, Gate, Job, Policy, QuestionJob, Source};
 use crate::rules::{self, Found, No};
-use crate::terms::{self, LOOKUP, Left};
+use crate::terms::{self, LOOKUP, Left, QUESTION};
 use crate::wire::{self, Message};
+use tacit::crypto::text::counted;
 use tacit::job::psi::{Learns, Reveal};
 use tacit::net::Session;
 
@@ -34,34 +35,27 @@ impl Visit<'_> {
             reveal: vec![LOOKUP.to_owned()],
             result: vec![terms::result_name(Learns::Peer).to_owned()],
             gives: Vec::new(),
+            question_rules: None,
+            questions: Vec::new(),
+            questions_left_out: 0,
             key_columns: 1,
             key_types: None,
             min_peer_keys: 1,
             max_peer_keys: 0,
             runs_a_day: gate.runs_a_day,
-            left: Left { runs_today: 0, rows: 0, aggregates: 0 },
+            left: Left { runs_today: 0, rows: 0, aggregates: 0, epsilon: None },
             hours: gate.hours_text.clone(),
             purpose: gate.purpose.clone(),
             agreement: gate.agreement.clone(),
             expires: gate.expires.as_ref().map(|(date, _)| date.clone()),
             refused: found.as_ref().err().map(|no| (no.rule.to_owned(), no.told.clone())),
         };
-        let nothing = |source: String, input: String| Charge {
-            run: self.run.clone(),
-            time: counted.0,
-            job: name.to_owned(),
-            source,
-            input,
-            peer: self.label.clone(),
-            fingerprint: self.account.clone(),
-            rows: 0,
-            aggregate: false,
-        };
+        let nothing = |source: &str, input: String| self.nothing_at(counted.0, name, (source, input));
         if let Some(lookup) = policy.lookups.get(name) {
             return Some(self.house.ledger(|ledger| {
                 // Of a publication that nobody has asked about yet, nothing is used up.
                 let publication = ledger.latest_source(name).unwrap_or_default().to_owned();
-                let nothing = nothing(publication.clone(), publication);
+                let nothing = nothing(&publication, publication.clone());
                 let left = rules::left(gate, [lookup.queries_in_total, 0], &ledger.spent(&nothing));
                 let used_up = (left.rows == 0).then(|| {
                     ("queries_in_total".to_owned(), "no query to this publication is left".to_owned())
@@ -71,6 +65,33 @@ impl Visit<'_> {
                 Listed { max_peer_keys: lookup.max_queries, left, refused, ..listed }
             }));
         }
+        if let Some(job) = policy.questions.get(name) {
+            let source = policy.sources.get(&job.source)?;
+            let nothing = nothing(&job.source, source.place());
+            let (questions, questions_left_out) = questions(job);
+            return Some(self.house.ledger(|ledger| {
+                let left = rules::question::left(job, source, &ledger.spent(&nothing));
+                let refused = listed.refused.clone().or_else(|| none_left(ledger, gate, &nothing));
+                let is_told = job.result.iter().all(|learns| *learns != Learns::Me);
+                let budgets = [("aggregate_runs", left.aggregates), ("rows_in_total", left.rows)];
+                let budgets = budgets.into_iter().chain(left.epsilon.map(|left| ("epsilon_in_total", left)));
+                let used_up = { budgets }.find(|(_, left)| *left == 0 && is_told).map(used_up_words);
+                Listed {
+                    reveal: vec![QUESTION.to_owned()],
+                    result: result_names(&job.result),
+                    question_rules: Some(question_rules(job)),
+                    questions,
+                    questions_left_out,
+                    key_columns: source.key.columns.len(),
+                    key_types: Some(source.key.agreed_types()),
+                    min_peer_keys: job.min_peer_keys,
+                    max_peer_keys: job.max_peer_keys,
+                    left,
+                    refused: refused.or(used_up),
+                    ..listed
+                }
+            }));
+        }
         let job = policy.jobs.get(name)?;
         let source = policy.sources.get(&job.source)?;
         let kind = |reveal: &Reveal| match reveal {
@@ -78,14 +99,14 @@ impl Visit<'_> {
             other => other.terms(),
         };
         Some(self.house.ledger(|ledger| {
-            let nothing = nothing(job.source.clone(), source.place());
+            let nothing = nothing(&job.source, source.place());
             let most = [source.rows_in_total, source.aggregate_runs];
             let left = rules::left(gate, most, &ledger.spent(&nothing));
             let refused = listed.refused.clone().or_else(|| none_left(ledger, gate, &nothing));
             let refused = refused.or_else(|| used_up(job, source, &left));
             Listed {
                 reveal: job.reveal.iter().map(kind).collect(),
-                result: job.result.iter().map(|learns| terms::result_name(*learns).to_owned()).collect(),
+                result: result_names(&job.result),
                 gives: job.give.clone(),
                 key_columns: source.key.columns.len(),
                 key_types: Some(source.key.agreed_types()),
@@ -97,6 +118,56 @@ impl Visit<'_> {
             }
         }))
     }
+}
+
+fn result_names(result: &[Learns]) -> Vec<String> {
+    result.iter().map(|learns| terms::result_name(*learns).to_owned()).collect()
+}
+
+/// What a question of a job must keep to.
+fn question_rules(job: &QuestionJob) -> String {
+    let columns = job.columns.iter().map(|(column, purpose)| format!("{column}:{}", purpose.name()));
+    let rules = format!(
+        "of `ours` a question may use {}; groups of at least {}, at most {}",
+        columns.collect::<Vec<_>>().join(", "),
+        counted(job.min_group, "joined row"),
+        job.max_groups
+    );
+    match job.askable {
+        Askable::Any => format!("any question: {rules}"),
+        Askable::Templates(_) => rules,
+    }
+}
+
+/// The questions of a job, as far as a message has room for them, and how many more there are.
+fn questions(job: &QuestionJob) -> (Vec<ListedQuestion>, u64) {
+    const MOST_LISTED_TEXT: usize = 6_000;
+    let (mut room, mut found) = (MOST_LISTED_TEXT, Vec::new());
+    for (name, template) in job.templates() {
+        let open = template.parameters().iter().filter(|parameter| parameter.is_open());
+        let listed = ListedQuestion {
+            name: name.to_owned(),
+            sql: template.form(),
+            parameters: open
+                .map(|parameter| ListedParameter {
+                    name: parameter.name().to_owned(),
+                    kind: parameter.kind_name(),
+                    words: parameter.words(),
+                })
+                .collect(),
+        };
+        let words: usize = listed.parameters.iter().map(|one| one.name.len() + one.words.len()).sum();
+        if let Some(less) = room.checked_sub(name.len() + listed.sql.len() + words) {
+            room = less;
+            found.push(listed);
+        }
+    }
+    let left_out = job.templates().count() - found.len();
+    (found, left_out as u64)
+}
+
+fn used_up_words((rule, _): (&str, u64)) -> (String, String) {
+    (rule.to_owned(), "the budget of this source is used up".to_owned())
 }
 
 /// The budget that keeps every kind of a job's runs from starting, if it is used up.
@@ -111,8 +182,7 @@ fn used_up(job: &Job, source: &Source, left: &Left) -> Option<(String, String)> 
         _ => None,
     };
     let rule = no(runs.next()?)?;
-    runs.all(|run| no(run).is_some())
-        .then(|| (rule.to_owned(), "the budget of this source is used up".to_owned()))
+    runs.all(|run| no(run).is_some()).then(|| used_up_words((rule, 0)))
 }
 
 /// Why no run of a job may start today, if none may.

@@ -126,17 +126,7 @@ impl Visit<'_> {
     /// its own, and no name or file changes that.
     fn charge_queries(&self, ask: &Ask, id: &str, queries: u64) -> Charge {
         let publication = format!("publication {id}");
-        Charge {
-            run: self.run.clone(),
-            time: self.house.times().1.0,
-            job: ask.job.clone(),
-            source: publication.clone(),
-            input: publication,
-            peer: self.label.clone(),
-            fingerprint: self.account.clone(),
-            rows: queries,
-            aggregate: false,
-        }
+        Charge { rows: queries, ..self.nothing(&ask.job, (&publication, publication.clone())) }
     }
 
     fn offer_lookups(
@@ -176,6 +166,7 @@ impl Visit<'_> {
             max_peer_keys: lookup.max_queries.min(left.rows),
             fitting_keys: lookup.max_queries.min(left.rows),
             publication: Some(hex(digest)),
+            question: None,
             left,
             purpose: gate.purpose.clone(),
             agreement: gate.agreement.clone(),

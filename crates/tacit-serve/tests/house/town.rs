@@ -391,7 +391,7 @@ impl Asker {
         run: &str,
         leaves: bool,
     ) -> Result<bool> {
-        let ask = Ask { job: job.into(), reveal: None, result: None, key: None };
+        let ask = Ask { job: job.into(), reveal: None, result: None, key: None, question: None };
         let offered = request::ask(session, &ask, &self.identity)?;
         let number = NAMES.iter().position(|name| service.policy.file_stem().unwrap() == *name).unwrap();
         self.seen.lock().unwrap().push(Seen { service: number, run: run.to_owned(), rows: None });

@@ -42,7 +42,7 @@ pub static ROTED: Entry = Entry {
     name: roted::NAME,
     assumptions: &[ModuleLwe, RandomOracle],
     instead: "",
-    note: "a malicious receiver's choices are extracted late",
+    note: "a malicious receiver's choices are extracted late; that it gets one message of a pair is an assumption of its own",
     floor: floor::unknown,
     runs: Runs::BaseOt(|| Box::new(roted::Roted::default())),
     ..MRR21

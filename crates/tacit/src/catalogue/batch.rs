@@ -109,8 +109,10 @@ pub(crate) fn of_fold(fold: &Fold, link: &Link, machine: &Machine) -> Result<Can
         + triples as f64 * SHARED_GATE_NS
         + link.pass(bytes)
         + link.wait(trips);
-    let candidate = BATCH.candidate(Security::SemiHonest, nanoseconds, bytes as u64, trips.ceil() as u64);
-    Ok(Candidate { variant: "rows folded".into(), base_batches: 2, ..candidate })
+    // A party waits for the other's openings in each round.
+    let rounds = 2 * direction.rounds + fold.rounds();
+    let candidate = BATCH.candidate(Security::SemiHonest, nanoseconds, bytes as u64, rounds);
+    Ok(Candidate { base_batches: 2, ..candidate })
 }
 
 /// Bytes of a frame's head.

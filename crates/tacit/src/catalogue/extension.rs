@@ -5,6 +5,7 @@ use super::{ENTRIES, Entry, Runs, floor};
 use crate::{Error, Result, security_name};
 use std::fmt::Debug;
 use std::sync::Arc;
+use tacit_crypto::near::{nearest, one_of};
 use tacit_crypto::text::counted;
 use tacit_crypto::{Block, Prg};
 use tacit_net::{Agreement, Channel, Party};
@@ -310,7 +311,7 @@ pub fn protocol(name: &str, security: Security) -> Result<&'static Entry> {
             "{name} protects against a semi-honest peer only; ask for semi-honest security or choose {}",
             protocol("auto", security)?.name
         )),
-        None => refuse(format!("there is no OT protocol `{name}`; choose one of {}", names().join(", "))),
+        None => refuse(format!("there is no OT protocol `{name}`; {}", one_of(name, names()))),
     }
 }
 
@@ -377,7 +378,7 @@ pub(crate) fn check_names(protocols: &[&Entry], choice: &Choice<'_>) -> Result<(
         }
         if !families().any(|family| family.codes.contains(&name)) {
             let known: Vec<_> = families().flat_map(|family| family.codes).copied().collect();
-            return refuse("code", format!("there is no code `{name}`; choose {}", known.join(" or ")));
+            return refuse("code", format!("there is no code `{name}`; {}", one_of(name, known)));
         }
     }
     Ok(())
@@ -402,7 +403,11 @@ fn no_set(protocols: &[&Entry], sets: Sets, name: &str) -> String {
                 bits = counted(bits, "bit")
             )
         }
-        None => format!("there is no LPN set `{name}`; {known}"),
+        None => {
+            let names: Vec<_> = protocols.iter().flat_map(|e| of(e, sets)).map(|(set, _)| set).collect();
+            let near = nearest(name, names).map(|near| format!("did you mean `{near}`? "));
+            format!("there is no LPN set `{name}`; {}{known}", near.unwrap_or_default())
+        }
     }
 }
 

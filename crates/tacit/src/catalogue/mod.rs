@@ -58,7 +58,8 @@ pub use silent::SILENT;
 pub use softspoken::SOFTSPOKEN;
 pub use sorted::SORTED;
 pub(crate) use sorted::too_many;
-pub use vole::{CIRCUIT, VOLE};
+pub(crate) use vole::sharing;
+pub use vole::{CIRCUIT, LINK, VOLE};
 pub use wmk17::WMK17;
 pub use yao::YAO;
 
@@ -189,6 +190,7 @@ pub static ENTRIES: &[&Entry] = &[
     &paxos::PAXOS,
     &vole::VOLE,
     &vole::PAYLOAD,
+    &vole::LINK,
     &vole::CIRCUIT,
     &sorted::SORTED,
     &oprf::OPRF,
@@ -252,6 +254,7 @@ mod tests {
             "paxos",
             "vole",
             "payload",
+            "link",
             "circuit",
             "sorted",
             "yao",

@@ -71,8 +71,9 @@ fn memory(sizes: &Sizes) -> u64 {
         Security::Malicious => (395, 96),
         Security::SemiHonest => (295, 64),
     };
-    // What it holds while rows come, and while it compares: the peer's tags, up to sixteen for each of its own.
-    let receiver = (receiving * own).max(110 * own + 32 * peer.min(16 * own));
+    // What it holds while rows come, and while it compares: the peer's tags, up to sixteen for each of its own, with a place
+    // for what is found at each of them.
+    let receiver = (receiving * own).max(110 * own + 40 * peer.min(16 * own));
     let sender = |peer: u64| {
         let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
         let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);

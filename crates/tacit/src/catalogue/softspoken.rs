@@ -76,19 +76,11 @@ impl Extension for SoftSpoken {
     }
 
     fn begin_sender(&self, at: Start<'_>) -> Result<Setup<AnySender>> {
-        if !self.groups.take_a_hash(self.security) {
-            let sender = self.senders(at, 1)?.remove(0);
-            return Ok(Box::new(move |_| Ok(sender)));
-        }
         let setup = SoftSender::begin(at.channel, at.base, at.prg, self.security, self.groups)?;
         Ok(Box::new(move |channel| Ok(AnySender::new(setup(channel)?))))
     }
 
     fn begin_receiver(&self, at: Start<'_>) -> Result<Setup<AnyReceiver>> {
-        if !self.groups.take_a_hash(self.security) {
-            let receiver = self.receivers(at, 1)?.remove(0);
-            return Ok(Box::new(move |_| Ok(receiver)));
-        }
         let setup = SoftReceiver::begin(at.channel, at.base, at.prg, self.security, self.groups)?;
         Ok(Box::new(move |channel| Ok(AnyReceiver::new(setup(channel)?))))
     }
@@ -122,46 +114,6 @@ impl Extension for SoftSpoken {
             streamed: (share / piece) as f64 * bytes(piece) + bytes(share % piece),
             awaited: self.groups.trees_bytes() as f64,
             trips: if self.security == Malicious { 1.5 } else { 0.5 } * share.div_ceil(piece) as f64,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tacit_crypto::{Block, Prg};
-    use tacit_net::memory;
-    use tacit_ot::{CotReceiver, CotSender, base};
-
-    /// Groups of eight bits take no hash, and are set up with the challenge of many OTs instead.
-    #[test]
-    fn few_ots_by_any_groups() {
-        for (groups, security) in
-            GROUPS.into_iter().flat_map(|groups| [Malicious, Security::SemiHonest].map(|s| (groups, s)))
-        {
-            let extension = SoftSpoken { groups, security };
-            let (sent, w) = memory::run(
-                |channel| {
-                    let (base, mut prg) = (base::default(), Prg::from_os());
-                    let at = Start { channel, base: &*base, prg: &mut prg };
-                    let setup = extension.begin_sender(at).unwrap();
-                    let mut sender = setup(channel).unwrap();
-                    let mut v = vec![Block::ZERO; 300];
-                    sender.extend(channel, &mut v).unwrap();
-                    (sender.delta(), v)
-                },
-                |channel| {
-                    let (base, mut prg) = (base::default(), Prg::from_os());
-                    let at = Start { channel, base: &*base, prg: &mut prg };
-                    let setup = extension.begin_receiver(at).unwrap();
-                    let mut receiver = setup(channel).unwrap();
-                    let mut w = vec![Block::ZERO; 300];
-                    receiver.extend(channel, &mut w).unwrap();
-                    w
-                },
-            );
-            let (delta, v) = sent;
-            assert!((0..300).all(|i| w[i] == v[i] ^ (delta & Block::mask(w[i].lsb()))), "{groups:?}");
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use tacit_crypto::text::{counted, shown};
 use tacit_data::keys::quoted;
-use tacit_data::records::KeySpec;
+use tacit_data::records::{KeySpec, OR};
 use tacit_net::Difference;
 
 /// Names of the tables of Unicode, as the line has them and as people are told.
@@ -122,9 +122,14 @@ pub fn differences(ours: &str, theirs: &str) -> Vec<Difference> {
 }
 
 /// The key's columns as [`Named::parse`](tacit_data::keys::Named::parse) takes them, with `types` in the place of their own: what to write to have the
-/// same types as a peer. Nothing if there are not as many.
+/// same types as a peer, of several identifiers parted by [`OR`]. Nothing if there are not as many, of as many columns.
 pub fn with_types(key: &KeySpec, types: &str) -> Option<String> {
-    let types: Vec<&str> = types.split(", ").collect();
+    let each: Vec<&str> = types.split(OR).collect();
+    let is_like = |(at, types): (usize, &&str)| types.split(", ").count() == key.parts(at).len();
+    if each.len() != key.identifiers() || !each.iter().enumerate().all(is_like) {
+        return None;
+    }
+    let types: Vec<&str> = each.iter().flat_map(|types| types.split(", ")).collect();
     let labels = key.labels.iter().map(Option::as_deref).chain(std::iter::repeat(None));
     let column = |((name, label), kind): ((&String, Option<&str>), &&str)| {
         let label = label.map_or(String::new(), |label| format!("{label}="));
@@ -135,8 +140,9 @@ pub fn with_types(key: &KeySpec, types: &str) -> Option<String> {
         };
         format!("{label}{}{kind}", quoted(name))
     };
-    (types.len() == key.columns.len())
-        .then(|| shown(&key.columns.iter().zip(labels).zip(&types).map(column).collect::<Vec<_>>().join(",")))
+    let columns: Vec<String> = key.columns.iter().zip(labels).zip(&types).map(column).collect();
+    let written = (0..key.identifiers()).map(|at| columns[key.parts(at)].join(","));
+    Some(shown(&written.collect::<Vec<_>>().join(OR)))
 }
 
 #[cfg(test)]
@@ -191,6 +197,9 @@ mod tests {
         );
         let rules = mail.replace("rules of version ", "rules of version 9");
         assert!(told(&mail, &rules).starts_with("rules of keys (yours "));
+        let any = spec(&["a:email"], all).or([Named::parse("b").unwrap()]).agreement();
+        assert_eq!(words(&any), "2 columns, email or text");
+        assert_eq!(told(&any, &two), "key types (yours email or text, peer's \"email, text\")");
         assert_eq!(told("a, b", "c"), "keys (yours \"a, b\", peer's c)");
     }
 
@@ -203,5 +212,11 @@ mod tests {
             Some("serial:email:sha256,one=\"a,b\":sha256-hex")
         );
         assert_eq!(with_types(&key, "text"), None);
+        let any = key.or([Named::parse("fon").unwrap()]);
+        let said = with_types(&any, "text, email or phone");
+        assert_eq!(said.as_deref(), Some("serial,one=\"a,b\":email or fon:phone"));
+        for other in ["text, email", "text or email, phone", "text, email, phone"] {
+            assert_eq!(with_types(&any, other), None);
+        }
     }
 }

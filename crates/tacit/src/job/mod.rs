@@ -6,7 +6,10 @@
 //! - [`eval`]: a function of both parties' inputs.
 //! - [`long`]: one too large to hold.
 //! - [`psi`]: which of our keys the peer has too.
+//! - [`query`]: a question in SQL about both sides' joined tables.
 //! - [`mod@ot`]: oblivious transfers, by a protocol or out of what was made ahead.
+//! - [`link`]: identifiers that match where keys do.
+//! - [`pair`]: the advertising industry's PAIR, whose messages are tables.
 //! - [`pool`]: correlations made ahead, and kept.
 //! - [`nisc`]: oblivious transfers whose messages are files.
 //! - [`tags`]: a large set published once, and small ones intersected with it.
@@ -15,11 +18,14 @@
 
 pub mod agreed;
 pub mod eval;
+pub mod link;
 pub mod long;
 pub mod nisc;
 pub mod ot;
+pub mod pair;
 pub mod pool;
 pub mod psi;
+pub mod query;
 pub mod tags;
 pub mod triples;
 pub mod vole;

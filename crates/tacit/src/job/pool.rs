@@ -26,6 +26,31 @@ pub struct Job<'a> {
     pub count: u64,
 }
 
+/// What makes pools, with the code where a protocol has several: a pool's header has the number, from 1, of one of them,
+/// and none is ever taken out or moved.
+const MAKERS: [(&str, &str); 8] = [
+    ("iknp", ""),
+    ("kos", ""),
+    ("softspoken", "code groups-2"),
+    ("softspoken", "code groups-4"),
+    ("softspoken", "code groups-8"),
+    ("ferret", ""),
+    ("ferret-uni", ""),
+    ("silent", ""),
+];
+
+/// What made a pool: its protocol, and the code where there are several; nothing where that is not recorded.
+pub fn maker(header: &Header) -> Option<(&'static str, &'static str)> {
+    MAKERS.get(usize::from(header.maker).checked_sub(1)?).copied()
+}
+
+/// The number of what makes a pool; 0 where it has none.
+fn number_of(pick: &Pick) -> u8 {
+    let (protocol, variant) = (pick.protocol.name, pick.extension().variant());
+    let is = |(name, code): &(&str, &str)| *name == protocol && (code.is_empty() || *code == variant);
+    MAKERS.iter().position(is).map_or(0, |at| at as u8 + 1)
+}
+
 const PHASES: [Phase; 2] = [("setting up", "", 0.02), ("pool", "OT", 0.98)];
 
 impl Job<'_> {
@@ -89,20 +114,46 @@ impl Job<'_> {
         course.at(0, 0, 0);
         let channel = super::first(channels)?;
         let mut prg = Prg::from_os();
-        let (security, count) = (self.pick.protocol.security, self.count);
+        let made = pool::Made { security: self.pick.protocol.security, maker: number_of(&self.pick) };
+        let count = self.count;
         let told = &mut |done| course.at(1, done, count);
         let none = || Error::Other("the protocol gave no source of OTs; please report it".into());
         Ok(match self.role {
             Role::Sender => {
                 let mut cots = self.pick.senders(channel, base, &mut prg, 1)?;
                 let source = cots.first_mut().ok_or_else(none)?;
-                pool::make_sender(channel, &mut prg, source, security, count, key, out, told)?
+                pool::make_sender(channel, &mut prg, source, made, count, key, out, told)?
             }
             Role::Receiver => {
                 let mut cots = self.pick.receivers(channel, base, &mut prg, 1)?;
                 let source = cots.first_mut().ok_or_else(none)?;
-                pool::make_receiver(channel, &mut prg, source, security, count, key, out, told)?
+                pool::make_receiver(channel, &mut prg, source, made, count, key, out, told)?
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Security;
+
+    #[test]
+    fn every_protocol_that_makes_pools_has_a_number_of_its_own() {
+        let mut seen = std::collections::BTreeSet::new();
+        for name in crate::catalogue::names().into_iter().filter(|name| *name != "auto") {
+            let protocol = crate::ot::protocol(name, Security::SemiHonest).unwrap();
+            let codes = if name == "softspoken" { &["groups-2", "groups-4", "groups-8"][..] } else { &[""] };
+            for code in codes {
+                let choice =
+                    Choice { code: Some(*code).filter(|code| !code.is_empty()), ..Choice::default() };
+                let pick = protocol.pick(1 << 10, Security::SemiHonest, &choice).unwrap();
+                let number = number_of(&pick);
+                assert!(number > 0 && seen.insert(number), "{name} {code}");
+                let (told, variant) = MAKERS[usize::from(number) - 1];
+                assert_eq!((told, variant.trim_start_matches("code ")), (name, *code));
+            }
+        }
+        assert_eq!(seen.len(), MAKERS.len());
     }
 }

@@ -3,14 +3,16 @@
 mod buckets;
 mod differences;
 mod each;
+mod elements;
 mod estimate;
-mod folded;
+pub(in crate::job) mod folded;
 pub mod gateway;
+mod identifiers;
 mod own;
 pub mod owner;
-mod places;
+pub(in crate::job) mod places;
 mod reveal;
-mod shared;
+pub(in crate::job) mod shared;
 mod statistic;
 mod tested;
 #[cfg(test)]
@@ -19,14 +21,16 @@ mod tests;
 pub use buckets::{ATTEMPTS, Bucketed, Disk, InBuckets, MAX_BUCKETS, OVERFLOW_BITS, Resume, runs_log2};
 pub use circuit::Outcome as AggregateOutcome;
 pub use each::{Each, MAX_INPUT_BITS, Total};
-pub use own::{Own, Owned};
+use elements::Elements;
+pub use identifiers::{check_variants, refuse_variants};
+pub use own::{Own, Owned, is_free};
 pub use places::Place;
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{MAX_SHARED, Then};
 pub use statistic::{Found, Statistic};
 pub use tacit_psi::{Bounds, Limits};
 pub use tested::Tested;
-use tested::bound;
+pub(in crate::job) use tested::bound;
 
 use super::{About, Course, Observer};
 use crate::catalogue::{CIRCUIT, Entry, Link, Machine, PAXOS, SORTED, Sizes, VOLE, too_many};
@@ -44,6 +48,7 @@ pub use tacit_psi::vole_psi::payload::{MAX_SEALED, USUAL_KEY, Widths};
 use tacit_psi::vole_psi::{circuit, payload};
 use tacit_psi::{paxos, sorted, vole_psi};
 
+pub(in crate::job) use differences::QUESTION;
 pub(crate) use differences::causes;
 
 /// By which protocol.
@@ -112,7 +117,8 @@ pub struct Job {
     pub each: Option<Each>,
     /// A number over all common keys is withheld unless so many count; both sides must say the same.
     pub min_matches: u64,
-    /// The least and the most that one key adds to a number; both sides must say the same.
+    /// The least and the most that one key adds to a number, in the smallest unit of its column; both sides must say the
+    /// same.
     pub bounds: Option<Bounds>,
     /// Whether the owner of a column gets what is made of it; both sides must say the same.
     pub result_to_owner: bool,
@@ -171,23 +177,19 @@ impl Job {
 
     /// What both parties must agree on before they start.
     pub fn agreement(&self, base: &dyn BaseOt) -> Agreement {
-        let (ours, theirs) = match self.learns {
-            Learns::Me => ("result me", "result peer"),
-            Learns::Peer => ("result peer", "result me"),
-            Learns::Both => ("result both", "result both"),
-        };
+        let said = |learns: Learns, what: &str| format!("result {}{what}", learns.name());
         // Whose column a sum is of, is the converse on the other side, as who gets it is.
         let (gives, takes) = match (&self.reveal, self.give.is_empty()) {
             (reveal, false) if reveal.column().is_some() => (" and gives the column", " and gives no column"),
             (reveal, true) if reveal.column().is_some() => (" and gives no column", " and gives the column"),
             _ => ("", ""),
         };
-        let agreement = Agreement::new("psi", format!("{ours}{gives}"), format!("{theirs}{takes}"))
+        let agreement = Agreement::new("psi", said(self.learns, gives), said(self.learns.converse(), takes))
             .with("protocol", self.protocol.name())
             .with("base-ot", base.name())
             .with("reveal", self.reveal.terms())
             .with("min-matches", self.min_matches)
-            .with("bounds", self.bounds.map_or_else(|| "none".to_owned(), owner::written))
+            .with("bounds", self.written_bounds().unwrap_or_else(|| "none".to_owned()))
             .with("result-to-owner", if self.result_to_owner { "yes" } else { "no" });
         let agreement = match &self.each {
             Some(each) => each.agree(agreement),
@@ -195,16 +197,15 @@ impl Job {
         };
         let folds = self.each.is_some() || matches!(self.reveal, Reveal::Of(..));
         let agreement = if folds { agreement.with(differences::FOLDS, folded::VERSION) } else { agreement };
-        let Some(key) = &self.key else { return agreement.with("key", "bytes") };
-        let normalisation = key.normalisation;
-        agreement
-            .with("key columns", key.columns.len())
-            .with("key types", key.agreed_types())
-            .with("key labels", key.agreed_labels())
-            .with("case-fold", normalisation.case_fold)
-            .with("nfc", normalisation.nfc)
-            .with("trim", normalisation.trim)
-            .with(differences::KEYS, key.agreement())
+        match &self.key {
+            Some(key) => agree_key(agreement, key),
+            None => agreement.with("key", "bytes"),
+        }
+    }
+
+    /// The bounds in the unit of the column, if there are any.
+    pub fn written_bounds(&self) -> Option<String> {
+        self.bounds.map(|bounds| owner::written(bounds, self.reveal.form()))
     }
 
     /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them, as the
@@ -220,7 +221,7 @@ impl Job {
         };
         let of = |entry: &Entry| entry.intersection().map_or(u64::MAX, |entry| (entry.memory)(&sizes));
         let folds = self.each.is_some() || matches!(self.reveal, Reveal::Of(..));
-        let computed = if folds { folded::memory(own.min(peer), self.gates()) } else { 0 };
+        let computed = if folds { folded::memory(own.min(peer), self.function()) } else { 0 };
         let process = (18u64 << 20).saturating_add(computed);
         process.saturating_add(match self.protocol {
             _ if self.reveal.is_aggregate() => of(self.aggregates_by()),
@@ -232,9 +233,20 @@ impl Job {
         })
     }
 
-    /// Gates of the function of each common key.
-    fn gates(&self) -> u64 {
-        self.each.as_ref().map_or(0, Each::gates)
+    /// How a number on shares of the intersection is computed with so many keys of ours and of the peer's: `one garbled
+    /// circuit` or `rows folded`. `None` for other results, and where nothing is computed because a set is empty.
+    pub fn variant(&self, own: u64, peer: u64) -> Option<&'static str> {
+        let on_shares = self.each.is_some() || matches!(self.reveal, Reveal::Of(..));
+        let smaller = own.min(peer);
+        (on_shares && smaller > 0).then(|| match folded::garbled(smaller, self.function()) {
+            true => folded::ONE_CIRCUIT,
+            false => folded::ROWS_FOLDED,
+        })
+    }
+
+    /// The size of the function of each common key.
+    fn function(&self) -> folded::Size {
+        self.each.as_ref().map_or(folded::Size::default(), Each::size)
     }
 
     /// The most keys that a side may have.
@@ -265,14 +277,10 @@ impl Job {
     /// bytes of memory, if that is known, have room for.
     pub fn most_peer_keys(&self, own: u64, available: Option<u64>) -> u64 {
         let asked = self.most_peer_keys.unwrap_or(u64::MAX).min(self.max_keys());
-        let Some(available) = available else { return asked };
-        // What is needed never falls as the peer's set grows.
-        let (mut fits, mut too_many) = (0, asked + 1);
-        while too_many - fits > 1 {
-            let middle = fits.midpoint(too_many);
-            if self.memory(own, middle) <= available { fits = middle } else { too_many = middle }
+        match available {
+            Some(available) => most_that_fit(asked, |keys| self.memory(own, keys) <= available),
+            None => asked,
         }
-        fits
     }
 
     /// The protocol of a run over `link` with so many keys of ours and of the peer's: the one that was asked
@@ -437,6 +445,7 @@ impl Job {
 
     /// An error where the parameters do not go together.
     pub fn check(&self) -> Result<()> {
+        identifiers::check(self.key.as_ref(), &self.reveal)?;
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
         self.check_owner()?;
         if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
@@ -472,15 +481,17 @@ impl Job {
     }
 
     fn will_learn_about(&self, about: About<'_>, keys: u64, announced: u64) -> Result<String> {
-        let tested = match self.security {
+        let cheating = match self.security {
             Security::Malicious => {
                 let words = self.ahead(announced, keys)?.words();
                 let announced = counted(announced, "key");
-                format!(". If it announces {announced} and cheats, it can test more keys than that: {words}")
+                Some(format!(
+                    ". If it announces {announced} and cheats, it can test more keys than that: {words}"
+                ))
             }
-            Security::SemiHonest => String::new(),
+            Security::SemiHonest => None,
         };
-        Ok(self.learns(about, keys, &tested))
+        Ok(self.learns(about, keys, cheating, ""))
     }
 
     /// What the other side learned of our `keys` in a run that gave `outcome`.
@@ -494,23 +505,28 @@ impl Job {
     }
 
     fn learned(&self, keys: u64, announced: u64, tested: Option<Tested>) -> String {
-        let tested = match tested {
-            None => String::new(),
+        let announced_keys = counted(announced, "key");
+        let (cheating, more) = match tested {
+            None => (None, String::new()),
             Some(Tested { most, .. }) if most == announced => {
-                format!(". It announced {}, and can have tested no more", counted(announced, "key"))
+                (None, format!(". It announced {announced_keys}, and can have tested no more"))
             }
-            Some(tested) => format!(
-                ". It announced {}; if it cheated, it can have tested more keys than that: {}",
-                counted(announced, "key"),
-                tested.words()
-            ),
+            Some(tested) => {
+                let words = tested.words();
+                let cheating = format!(
+                    ". It announced {announced_keys}; if it cheated, it can have tested more keys than that: {words}"
+                );
+                (Some(cheating), String::new())
+            }
         };
-        self.learns(About::Local, keys, &tested)
+        self.learns(About::Local, keys, cheating, &more)
     }
 
-    /// `tested` is about a peer that cheats.
-    fn learns(&self, about: About<'_>, keys: u64, tested: &str) -> String {
-        let has = format!("that {} {}", about.does("have", "has"), counted(keys, "distinct key"));
+    /// What a peer that cheats gains besides, if it can gain anything, and what else is to be said.
+    fn learns(&self, about: About<'_>, keys: u64, cheating: Option<String>, more: &str) -> String {
+        let elements = Elements::of(self.key.as_ref());
+        let count = elements.counted(keys);
+        let has = format!("that {} {count}", about.does("have", "has"));
         let what = match self.learns {
             Learns::Me => match &self.reveal {
                 Reveal::Payload(_) => format!(
@@ -522,11 +538,12 @@ impl Job {
             Learns::Peer | Learns::Both => {
                 let result = match &self.each {
                     Some(each) => each.words(&reveal::withheld(self.min_matches)),
-                    None => self.reveal.words(self.min_matches, about),
+                    None => self.reveal.words(self.min_matches, elements, about),
                 };
                 let (clipped, owner) = (self.clipped_words(), self.owner_words(keys, about));
-                let honest = if tested.contains("cheat") { " if it follows the protocol" } else { "" };
-                format!("{has}, and {result}{clipped}; nothing else{honest}{owner}{tested}")
+                let honest = if cheating.is_some() { " if it follows the protocol" } else { "" };
+                let cheating = cheating.unwrap_or_default();
+                format!("{has}, and {result}{clipped}; nothing else{honest}{owner}{cheating}{more}")
             }
         };
         super::learned(self.security, &what)
@@ -604,7 +621,8 @@ impl Job {
             let then =
                 |b: &mut Builder, places: &[Place]| Ok(statistic.compute(b, places, owner, self.min_matches));
             let fold = |places, silent: [bool; 2]| statistic.fold(places, owner, silent, self.min_matches);
-            let folding = Folding { fold: &fold, gates: 0, absent: Some(statistic.absent()) };
+            let folding =
+                Folding { fold: &fold, size: folded::Size::default(), absent: Some(statistic.absent()) };
             let then: (&shared::TryThen<'_>, _, bool) = (&then, Some(folding), self.result_to_owner);
             let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
             let found = outputs.and_then(|outputs| Statistic::read(&outputs));
@@ -618,7 +636,7 @@ impl Job {
             let then =
                 |b: &mut Builder, places: &[Place]| each.compute(b, places, self.min_matches, self.bounds);
             let fold = |places, silent: [bool; 2]| each.fold(places, silent, self.min_matches, self.bounds);
-            let folding = Folding { fold: &fold, gates: each.gates(), absent: None };
+            let folding = Folding { fold: &fold, size: each.size(), absent: None };
             let then: (&shared::TryThen<'_>, _, bool) = (&then, Some(folding), self.result_to_owner);
             let (outputs, keys) = shared::run(channels, base, elements, numbers, then, &options, observer)?;
             let total = outputs.and_then(|outputs| each.read(&outputs, self.bounds));
@@ -730,12 +748,28 @@ impl Job {
 
     /// Who gets a result, in a word.
     pub const fn result_name(&self) -> &'static str {
-        match self.learns {
-            Learns::Me => "me",
-            Learns::Peer => "peer",
-            Learns::Both => "both",
-        }
+        self.learns.name()
     }
+}
+
+/// The most keys, `asked` at most, that `fits` says yes to: what is needed never falls as the peer's set grows.
+pub(super) fn most_that_fit(asked: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    let (mut fitting, mut too_many) = (0, asked + 1);
+    while too_many - fitting > 1 {
+        let middle = fitting.midpoint(too_many);
+        if fits(middle) { fitting = middle } else { too_many = middle }
+    }
+    fitting
+}
+
+/// Adds what makes a key to what both parties must agree on.
+pub(super) fn agree_key(agreement: Agreement, key: &KeySpec) -> Agreement {
+    let normalisation = key.normalisation;
+    identifiers::agree(agreement, key)
+        .with("case-fold", normalisation.case_fold)
+        .with("nfc", normalisation.nfc)
+        .with("trim", normalisation.trim)
+        .with(differences::KEYS, key.agreement())
 }
 
 /// Places in each of so many buckets, for a set of `keys`: its size alone determines them.

@@ -15,6 +15,7 @@ use tacit_2pc::Owner;
 use tacit_2pc::authenticated::buckets::{Level, WINDOW};
 use tacit_2pc::authenticated::{Demand, Session};
 use tacit_crypto::field::{F61, F128};
+use tacit_crypto::near::one_of;
 use tacit_crypto::{Block, Prg};
 use tacit_net::{Agreement, Channel, LinkModel, Party};
 use tacit_ot::convert::CotToRot;
@@ -66,10 +67,16 @@ impl Kind {
                 let field = field.unwrap_or(Field::Gf128.name());
                 match FIELDS.into_iter().find(|known| known.name() == field) {
                     Some(field) => Ok(Kind::Field(field)),
-                    None => refuse("field", format!("one of {}", FIELDS.map(Field::name).join(", "))),
+                    None => refuse(
+                        "field",
+                        format!("there is no field `{field}`; {}", one_of(field, FIELDS.map(Field::name))),
+                    ),
                 }
             }
-            _ => refuse("kind", "bits, words or field".into()),
+            _ => refuse(
+                "kind",
+                format!("there is no kind `{name}`; {}", one_of(name, ["bits", "words", "field"])),
+            ),
         }
     }
 
@@ -674,7 +681,7 @@ mod tests {
         assert!(refused(Kind::Bits, Security::Malicious, Some("kos"), 1).contains("protocol"));
         assert!(refused(Kind::Bits, Security::Malicious, None, 2).contains("one Δ"));
         for (name, field, said) in [
-            ("nibbles", None, "bits, words or field"),
+            ("nibbles", None, "bits, words, field"),
             ("bits", Some("gf128"), "goes with kind field"),
             ("field", Some("gf4"), "gf128, p61, p128"),
         ] {

@@ -2,8 +2,10 @@
 //! which they are.
 
 use std::collections::HashMap;
+use std::time::Duration;
 use tacit::job::psi::{Bounds, Each, Found, Gift, Job, Learns, Reveal, Revealed, Statistic, Total};
 use tacit::net::{Channel, LinkModel, Party, SessionId, memory};
+use tacit::plan::{Candidate, Link, Machine};
 use tacit::two_pc::circuit::{Aggregate, named};
 use tacit::{Result, Security};
 use tacit_ot::base::default as base;
@@ -227,4 +229,45 @@ fn what_is_sent_follows_from_the_sizes() {
             }
         }
     }
+}
+
+/// Whether rows are garbled or folded, and over IKNP or Ferret: forecasts of bytes and rounds are those of runs.
+#[test]
+fn forecasts_of_numbers_on_shares_are_those_of_runs() {
+    let link = Link { megabits: 100.0, round_trip: Duration::from_millis(40) };
+    let each = |name, total| Some(Each::new(named::find(name).unwrap(), None, total, false).unwrap());
+    let of = |statistic| (Reveal::Of(statistic, "amount".into()), None);
+    let shares = (Reveal::Shares, each("signed-lt32", Aggregate::Count));
+    let mut off = Vec::new();
+    for (keys, kinds) in [
+        (300, vec![of(Statistic::Max), of(Statistic::Over(5)), shares.clone()]),
+        (1000, vec![of(Statistic::Max)]),
+        (1100, vec![of(Statistic::Max), of(Statistic::Min), of(Statistic::Over(5)), shares.clone()]),
+        (3000, vec![of(Statistic::Max), of(Statistic::Over(5)), shares.clone()]),
+        (5000, vec![of(Statistic::Max), of(Statistic::Over(5)), shares]),
+        (20_000, vec![of(Statistic::Max)]),
+    ] {
+        for (reveal, each) in kinds {
+            let name = format!("{} of {keys}", reveal.name());
+            let jobs = [(Learns::Peer, true), (Learns::Me, each.is_some())].map(|(learns, gives)| Job {
+                result_to_owner: each.is_some(),
+                each: each.clone(),
+                ..job(reveal.clone(), learns, gives)
+            });
+            let forecast = jobs[0].estimate(keys, &link, &Machine::REFERENCE).unwrap().remove(0);
+            let (ours, theirs) = (set(0..keys, 0), set(keys / 2..keys + keys / 2, 0));
+            let side = |at: usize, channel: &mut Channel, set: &Set| {
+                run(&jobs[at], channel, set, at == 0 || each.is_some()).map(|_| channel.stats())
+            };
+            let (a, b) = memory::run(|channel| side(0, channel, &ours), |channel| side(1, channel, &theirs));
+            let (a, b) = (a.unwrap(), b.unwrap());
+            let (bytes, rounds) = (a.bytes_sent + a.bytes_received, a.rounds.max(b.rounds));
+            let far = |told: u64, ran: u64| (told as f64 / ran as f64 - 1.0).abs() > 0.15;
+            if far(forecast.bytes, bytes) || far(forecast.rounds, rounds) {
+                let Candidate { bytes: told, rounds: told_rounds, .. } = forecast;
+                off.push(format!("{name}: bytes {told} {bytes}, rounds {told_rounds} {rounds}"));
+            }
+        }
+    }
+    assert!(off.is_empty(), "told and run:\n{}", off.join("\n"));
 }

@@ -7,6 +7,8 @@ mod folded;
 mod gateway;
 mod jobs;
 mod long_functions;
+mod near;
+mod pair;
 mod programs;
 mod recordings;
 mod resume;

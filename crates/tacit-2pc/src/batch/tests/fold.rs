@@ -214,3 +214,37 @@ fn a_fold_takes_few_gates_and_few_rounds() {
         assert!(fold.triples() <= 260 * rows as u64, "{}", fold.triples());
     }
 }
+
+/// Each side draws half of the coins, so that they are uniform if one of them does; what is opened is both halves.
+#[test]
+fn coins_are_of_both_sides() {
+    let coins = 200;
+    let row = |_: &mut Builder, input: &Uint| vec![Part::Sum(input.clone())];
+    let last = |_: &mut Builder, totals: &[Uint], coins: &Uint| vec![totals[0].clone(), coins.clone()];
+    let fold = Fold::with_coins(3, 1, &row, coins, &last).unwrap();
+    let plain = Fold::new(3, 1, &row, &|_, totals| totals.to_vec()).unwrap();
+    assert_ne!(fold.digest(), plain.digest());
+    let drawn = |seed: u128| {
+        let mut prg = Prg::from_seed(Block::new(seed));
+        let words: Vec<u64> = (0..coins.div_ceil(64)).map(|_| prg.block().low()).collect();
+        (0..coins).map(|at| words[at / 64] >> (at % 64) & 1 == 1).collect::<Vec<_>>()
+    };
+    // One of the sides may always draw the same.
+    for theirs in [5, 6, 7] {
+        let side = |role, seed, channel: &mut Channel| {
+            let (mut sender, mut receiver) = streams(channel);
+            let streams = (&mut sender as &mut dyn CotSender, &mut receiver as _);
+            let mut prg = Prg::from_seed(Block::new(seed));
+            let share = |_: usize, _: usize| u64::from(role == Owner::Garbler);
+            let out = fold.run_with(&mut prg, channel, streams, role, &share, OutputTo::Both, &mut |_, _| ());
+            out.unwrap().unwrap()
+        };
+        let (a, b) = memory::run(
+            |channel| side(Owner::Garbler, 4, channel),
+            |channel| side(Owner::Evaluator, theirs, channel),
+        );
+        assert_eq!(a, b);
+        let expected: Vec<bool> = drawn(4).iter().zip(drawn(theirs)).map(|(a, b)| a ^ b).collect();
+        assert_eq!((number(&a[0]), a[1].iter().collect::<Vec<_>>()), (3, expected));
+    }
+}

@@ -80,7 +80,7 @@ impl Header {
 
 impl About for Header {
     const MAGIC: [u8; 8] = *b"TACITST1";
-    const FORMAT: u32 = 2;
+    const FORMAT: u32 = 3;
     const PURPOSE: Purpose = Purpose {
         sealing: "tacit 1 prepared state: sealing",
         mac: "tacit 1 prepared state: authentication",

@@ -120,7 +120,7 @@ fn bad_copies_are_caught_at_the_rate_of_the_analysis() {
 #[test]
 fn selective_failure_tells_nothing_of_the_input() {
     let support = probe::ProbeMatrix::new(8).support(0);
-    assert!(support.len() >= RHO);
+    assert!(support.len() >= RHO + probe::LABEL_MARGIN);
     for wires in [1, 3, support.len()] {
         let cheater = || Cheater { wires: support[..wires].to_vec(), ..Cheater::new(Fault::Selective, 0) };
         let counts = [0u8, 255].map(|y| aborts(&cheater, &Watch::default, y, RUNS));

@@ -2,10 +2,12 @@
 
 use super::super::pdf::{Page, Section};
 use super::{NOT_AUTHENTICATED, Sides, moment};
-use crate::cli::amount;
+use crate::cli::mean;
 use serde_json::Value;
 use std::time::SystemTime;
 use tacit::crypto::text::counted;
+use tacit::data::records::OR;
+use tacit::data::values::decimal;
 
 /// A line of a section: what it is about, and what it says.
 type Row = (&'static str, String);
@@ -26,6 +28,8 @@ pub(super) fn of(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTim
     let told = match run["name"].as_str() {
         Some("eval") => evaluation(sides, run),
         Some("ot" | "vole" | "triples") => correlations(run),
+        Some("query") => question(sides, run),
+        Some("link") => identified(sides, run),
         _ => intersection(sides, run),
     };
     let Told { title, mut what, mut sizes, mut limits, own, odd } = told;
@@ -42,10 +46,7 @@ pub(super) fn of(sides: &Sides, run: &Value, begun: SystemTime, ended: SystemTim
     if let Some(warning) = text(run, "warning") {
         limits.push(("Note", warning));
     }
-    let mut learned = vec![
-        ("This side learned", own),
-        ("The other side learned", of_this_side(&text(run, "other_side_learned").unwrap_or_default())),
-    ];
+    let mut learned = vec![("This side learned", own), ("The other side learned", of_this_side(run))];
     if let Some(odd) = odd {
         learned.push(("Look at this", odd));
     }
@@ -95,13 +96,23 @@ fn number(run: &Value, field: &str) -> Option<u64> {
     run[field].as_u64()
 }
 
+/// A whole number, which is text in JSON where it has more than 64 bits.
+fn whole(value: &Value) -> Option<i128> {
+    value.as_i64().map(i128::from).or_else(|| value.as_str()?.parse().ok())
+}
+
 fn count(run: &Value, field: &str, one: &str) -> String {
     counted(number(run, field).unwrap_or_default(), one)
 }
 
-/// What the other side learned, which the result says to `you`.
-fn of_this_side(other: &str) -> String {
-    other
+/// What the other side learned, which the result says to `you`, or a record in a sentence about the service.
+fn of_this_side(run: &Value) -> String {
+    let other = text(run, "other_side_learned").unwrap_or_default();
+    let service =
+        text(run, "service_name").map(|name| format!("{} (service) learns ", tacit::net::shown(&name)));
+    service
+        .and_then(|service| other.strip_prefix(&service))
+        .unwrap_or(&other)
         .trim_start_matches("the other side learned ")
         .replace("that you have ", "that this side has ")
         .replace("your ", "this side's ")
@@ -115,8 +126,11 @@ fn protected(run: &Value) -> [Row; 2] {
         Value::String(base) => format!("base OT {base}"),
         _ => String::new(),
     };
-    let parts: Vec<String> =
-        [text(run, "protocol"), Some(by)].into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    let parts: Vec<String> = [text(run, "protocol"), text(run, "variant"), Some(by)]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect();
     [
         ("Protection", protection(&text(run, "security").unwrap_or_default()).to_owned()),
         ("Protocol", parts.join(", ")),
@@ -129,9 +143,10 @@ fn intersection(sides: &Sides, run: &Value) -> Told {
         ("Operation", "private set intersection of the keys in both sides' tables".to_owned()),
         ("Keys", keys_of(run)),
         ("Text is compared", compared(&run["normalisation"])),
-        ("Revealed", revealed(&reveal, text(run, "column"))),
+        ("Revealed", revealed(&reveal, run)),
         ("Result to", result_to(&learns).to_owned()),
     ];
+    what.extend(of_number(run));
     what.extend(protected(run));
     for (name, field) in
         [("Columns received", "received_columns"), ("Columns that this side gave", "given_columns")]
@@ -143,20 +158,7 @@ fn intersection(sides: &Sides, run: &Value) -> Told {
     if let Some(job) = text(run, "job") {
         what.insert(1, ("Job of the service", job));
     }
-    let sizes = vec![
-        ("Table of this side", sides.input.clone()),
-        (
-            "This side",
-            format!(
-                "{}, {}, {}, {} without a key",
-                count(run, "own_rows", "row"),
-                count(run, "own_keys", "distinct key"),
-                count(run, "duplicates", "duplicate"),
-                count(run, "rows_without_key", "row")
-            ),
-        ),
-        ("The other side", count(run, "peer_keys", "distinct key")),
-    ];
+    let sizes = sizes_of(sides, run);
     let mut limits = Vec::new();
     if let Some(most) = number(run, "peer_keys_tested_at_most") {
         let most = counted(most, "key");
@@ -173,7 +175,143 @@ fn intersection(sides: &Sides, run: &Value) -> Told {
         limits.push(("Smallest number", format!("one over fewer than {of} would have been withheld")));
     }
     let title = "Report of a private set intersection";
-    Told { title, what, sizes, limits, own: own_learned(run), odd: text(run, "suspicious") }
+    let wrong = || {
+        let flags = listed(&run["flags"]).filter(|_| run["is_wrong"] == true)?;
+        Some(format!("{flags} for a matching key: the result is wrong"))
+    };
+    let odd = text(run, "suspicious").or_else(wrong);
+    Told { title, what, sizes, limits, own: own_learned(run), odd }
+}
+
+/// What both sides' keys were made identifiers of. The identifiers are not on the page.
+fn identified(sides: &Sides, run: &Value) -> Told {
+    let mut what = vec![
+        (
+            "Operation",
+            "random identifiers for the rows of both sides' tables, the same where keys match".to_owned(),
+        ),
+        ("Keys", keys_of(run)),
+        ("Text is compared", compared(&run["normalisation"])),
+        ("Number of the run", text(run, "link_run").unwrap_or_default()),
+        ("Column of identifiers", text(run, "id_column").unwrap_or_default()),
+    ];
+    what.extend(protected(run));
+    let mut limits = Vec::new();
+    if let Some(most) = number(run, "peer_keys_tested_at_most") {
+        let most = counted(most, "key");
+        limits.push((
+            "If the other side cheated",
+            format!("it can have the identifiers of {most} of its choice"),
+        ));
+    }
+    limits.push((
+        "Identifiers shown later",
+        "anyone who sees those of both sides can tell which rows match; a side that sees those of the other can tell which of its own rows match them"
+            .to_owned(),
+    ));
+    let own =
+        format!("that the other side has {}; not which rows match", count(run, "peer_keys", "distinct key"));
+    Told {
+        title: "Report of a link of two tables",
+        what,
+        sizes: sizes_of(sides, run),
+        limits,
+        own,
+        odd: None,
+    }
+}
+
+/// Both sides' tables, by their numbers.
+fn sizes_of(sides: &Sides, run: &Value) -> Vec<Row> {
+    vec![
+        ("Table of this side", sides.input.clone()),
+        (
+            "This side",
+            format!(
+                "{}, {}, {}, {} without a key",
+                count(run, "own_rows", "row"),
+                count(run, "own_keys", noun(run)),
+                count(run, "duplicates", "duplicate"),
+                count(run, "rows_without_key", "row")
+            ),
+        ),
+        ("The other side", count(run, "peer_keys", noun(run))),
+    ]
+}
+
+/// A question of both sides' joined tables: its text, and how many groups its result has. The result itself is not on
+/// the page.
+fn question(sides: &Sides, run: &Value) -> Told {
+    let learns = text(run, "result").unwrap_or_default();
+    let mut what = vec![
+        ("Operation", "a question in SQL about both sides' joined tables".to_owned()),
+        ("Question", text(run, "question").unwrap_or_default()),
+        ("Table of this side in it", text(run, "table").unwrap_or_default()),
+        ("Text of keys is compared", compared(&run["normalisation"])),
+        ("Result to", result_to(&learns).to_owned()),
+    ];
+    what.extend(protected(run));
+    let sizes = vec![
+        ("Table of this side", sides.input.clone()),
+        (
+            "This side",
+            format!(
+                "{}, {}, {} without a key",
+                count(run, "own_rows", "row"),
+                count(run, "own_keys", "distinct key"),
+                count(run, "rows_without_key", "row")
+            ),
+        ),
+        ("The other side", count(run, "peer_keys", "distinct key")),
+    ];
+    let mut limits = Vec::new();
+    if let Some(least) = number(run, "min_group").filter(|least| *least > 0) {
+        let of = counted(least, "joined row");
+        limits.push(("Smallest group", format!("one of fewer than {of} is not in the result")));
+    }
+    let others = count(run, "peer_keys", "distinct key");
+    let own = match run["rows"].as_array() {
+        Some(rows) => {
+            let hidden = count(run, "groups_not_shown", "group");
+            format!(
+                "the result of the question ({rows}, {hidden} not shown), and that the other side has {others}",
+                rows = counted(rows.len() as u64, "row")
+            )
+        }
+        None => format!("that the other side has {others}"),
+    };
+    Told { title: "Report of a question of two tables", what, sizes, limits, own, odd: None }
+}
+
+/// What both sides agreed on about a number over all matching keys.
+fn of_number(run: &Value) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let (Some(function), Some(digest)) = (text(run, "function"), text(run, "circuit_digest")) {
+        rows.push(("Function", function));
+        rows.push(("Digest of its circuit", format!("{digest}, the same on both sides")));
+    }
+    if let Some(aggregate) = text(run, "aggregate") {
+        let shown = match aggregate.as_str() {
+            "count" => "how many have a result other than zero".to_owned(),
+            aggregate => format!("the {aggregate} of their results only"),
+        };
+        rows.push(("Shown of all matching keys", shown));
+    }
+    if !run["threshold"].is_null() {
+        rows.push(("Threshold", in_unit(run, &run["threshold"])));
+    }
+    if let Some([least, most]) = run["bounds"].as_array().map(Vec::as_slice) {
+        let (least, most) = (in_unit(run, least), in_unit(run, most));
+        let what = format!("{least}..{most}: a number outside counts as the nearer bound");
+        rows.push(("Bounds of a key's number", what));
+    }
+    rows
+}
+
+/// A number in the unit of the column.
+fn in_unit(run: &Value, number_in_json: &Value) -> String {
+    let digits = digits_of(run);
+    whole(number_in_json).map_or_else(|| number_in_json.to_string(), |number| decimal(number, digits))
 }
 
 fn evaluation(sides: &Sides, run: &Value) -> Told {
@@ -252,15 +390,19 @@ fn correlations(run: &Value) -> Told {
 
 /// The columns of a key, with what each was read as.
 fn keys_of(run: &Value) -> String {
-    let types: Vec<&str> = run["key"].as_str().unwrap_or_default().split(", ").collect();
+    let all = run["key"].as_str().unwrap_or_default();
+    let types: Vec<&str> = all.split(OR).flat_map(|one| one.split(", ")).collect();
     let columns: Vec<&str> =
         run["key_columns"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     match columns.len() == types.len() {
         true => {
-            let each = columns.iter().zip(&types).map(|(column, kind)| format!("{column} ({kind})"));
-            each.collect::<Vec<_>>().join(", ")
+            let mut each = columns.iter().zip(&types).map(|(column, kind)| format!("{column} ({kind})"));
+            let any = all
+                .split(OR)
+                .map(|one| each.by_ref().take(one.split(", ").count()).collect::<Vec<_>>().join(", "));
+            any.collect::<Vec<_>>().join(", or ")
         }
-        false => types.join(", "),
+        false => all.to_owned(),
     }
 }
 
@@ -289,16 +431,26 @@ fn listed(columns: &Value) -> Option<String> {
     (!columns.is_empty()).then(|| columns.join(", "))
 }
 
-fn revealed(kind: &str, column: Option<String>) -> String {
+fn revealed(kind: &str, run: &Value) -> String {
+    let over;
     let what = match kind {
         "rows" => "which rows have a key that the other side has too",
         "payload" => "which rows match, with columns of the other side's rows",
         "count" => "how many keys match, and not which",
         "sum" => "a sum over the rows of matching keys",
         "mean" => "the sum and the mean over the rows of matching keys, and how many rows there are",
+        "max" => "the largest number of a matching key",
+        "min" => "the smallest number of a matching key",
+        "over" => {
+            over = format!("how many matching keys have a number above {}", in_unit(run, &run["threshold"]));
+            &over
+        }
+        "shares" => {
+            "an aggregate of a function's results over all matching keys, and nothing of a single key"
+        }
         other => other,
     };
-    column.map_or_else(|| what.to_owned(), |column| format!("{what}, of the column {column}"))
+    column_of(run).map_or_else(|| what.to_owned(), |column| format!("{what}, of the column {column}"))
 }
 
 fn result_to(learns: &str) -> &str {
@@ -318,16 +470,34 @@ fn protection(security: &str) -> &str {
     }
 }
 
+/// What the keys of a run are called where they are counted.
+fn noun(run: &Value) -> &'static str {
+    match (run["identifiers"].is_array(), run["variants"].as_bool()) {
+        (true, Some(true)) => "distinct variant",
+        (true, _) => "distinct identifier",
+        _ => "distinct key",
+    }
+}
+
 /// What this side learned, by what its result has.
 fn own_learned(run: &Value) -> String {
     let sizes = format!(
         "that the other side has {}",
-        counted(run["peer_keys"].as_u64().unwrap_or_default(), "distinct key")
+        counted(run["peer_keys"].as_u64().unwrap_or_default(), noun(run))
     );
     if let Some(matches) = run["matches"].as_u64() {
         let columns = listed(&run["received_columns"]).map_or_else(String::new, |columns| {
             format!(", of these rows the other side's columns {columns}")
         });
+        if let Some(rows) = run["matching_rows"].as_u64() {
+            let one = noun(run).trim_start_matches("distinct ");
+            return format!(
+                "for each of its {one}s whether the other side has it too ({} in common, {} with a match){columns}, \
+                 and {sizes}",
+                counted(matches, one),
+                counted(rows, "row")
+            );
+        }
         return format!(
             "which of its keys the other side has too ({}){columns}, and {sizes}",
             counted(matches, "match")
@@ -336,21 +506,75 @@ fn own_learned(run: &Value) -> String {
     if run["withheld"].as_bool() == Some(true) {
         return format!("that too few keys match for a number, and {sizes}");
     }
-    let names = ["count", "sum", "rows", "mean", "max", "min", "over", "value"];
-    let digits = number(run, "decimal_digits").unwrap_or_default() as u32;
-    let found = names.iter().filter_map(|name| {
-        let value = match &run[*name] {
-            Value::Null => return None,
-            Value::String(text) => text.clone(),
-            value => value.to_string(),
-        };
-        let is_amount = !matches!(*name, "count" | "rows" | "over");
-        Some(format!("{name} {}", if is_amount { amount(&value, digits) } else { value }))
-    });
-    match found.collect::<Vec<_>>().join(", ") {
-        none if none.is_empty() => sizes,
-        numbers => format!("{numbers}, and {sizes}"),
+    match number_learned(run) {
+        Some(number) => format!("{number}, and {sizes}"),
+        None => sizes,
     }
+}
+
+/// What the number of a run says, as a clause; nothing where this side got none.
+fn number_learned(run: &Value) -> Option<String> {
+    let column = column_of(run);
+    let of_column = column.as_ref().map_or(String::new(), |column| format!(" of {column}"));
+    let in_column = column.as_ref().map_or(String::new(), |column| format!(" in {column}"));
+    let keys = |count: u64, one: &str, several: &str| {
+        format!("{} {}", counted(count, "matching key"), if count == 1 { one } else { several })
+    };
+    let shown = |field: &str| Some(in_unit(run, &run[field])).filter(|_| whole(&run[field]).is_some());
+    let at_bound = match run["at_bound"].as_bool() {
+        Some(true) => " (the bound: the number itself may be beyond it)",
+        _ => "",
+    };
+    match (run["reveal"].as_str()?, run["aggregate"].as_str()) {
+        ("count", _) => {
+            let count = run["count"].as_u64()?;
+            Some(format!("that {} {}", counted(count, "key"), if count == 1 { "matches" } else { "match" }))
+        }
+        ("sum", _) => {
+            Some(format!("that the sum{of_column} over the rows of matching keys is {}", shown("sum")?))
+        }
+        ("mean", _) => Some(match run["rows"].as_u64()? {
+            0 => format!("that no row of a matching key has a number{in_column}"),
+            rows => format!(
+                "that the mean{of_column} over {} of matching keys is {}, and the sum {}",
+                counted(rows, "row"),
+                mean(whole(&run["sum"])?, rows, digits_of(run)),
+                shown("sum")?
+            ),
+        }),
+        (kind @ ("max" | "min"), _) => {
+            let extreme = if kind == "max" { "largest" } else { "smallest" };
+            let number = column.map_or("number".to_owned(), |column| format!("number in {column}"));
+            match run.get(kind)? {
+                Value::Null => Some(format!("that no matching key has a number{in_column}")),
+                _ => Some(format!(
+                    "that the {extreme} {number} of a matching key is {}{at_bound}",
+                    shown(kind)?
+                )),
+            }
+        }
+        ("over", _) => Some(format!(
+            "that {} a number{in_column} above {}",
+            keys(run["over"].as_u64()?, "has", "have"),
+            in_unit(run, &run["threshold"])
+        )),
+        ("shares", Some("count")) => {
+            let count = run["count"].as_u64()?;
+            Some(format!("that {} a result other than zero", keys(count, "has", "have")))
+        }
+        ("shares", _) => Some(format!("that the results of all matching keys add up to {}", shown("sum")?)),
+        _ => None,
+    }
+}
+
+/// The column of a run's numbers, without what says how they are written.
+fn column_of(run: &Value) -> Option<String> {
+    let column = text(run, "column")?;
+    Some(if digits_of(run) > 0 { tacit::data::values::Column::parse(&column).name } else { column })
+}
+
+fn digits_of(run: &Value) -> u32 {
+    number(run, "decimal_digits").unwrap_or_default() as u32
 }
 
 #[cfg(test)]
@@ -386,11 +610,75 @@ mod tests {
         }
         let file = pdf::of(&page);
         assert!(file.starts_with(b"%PDF-1.4") && file.ends_with(b"%%EOF\n"));
-        let number = json!({"peer_keys": 1, "sum": "7", "matches": null});
-        assert_eq!(own_learned(&number), "sum 7, and that the other side has 1 distinct key");
-        let number = json!({"peer_keys": 1, "sum": -1275, "rows": 2, "mean": -637.5, "decimal_digits": 2});
-        let words = "sum -12.75, rows 2, mean -6.375, and that the other side has 1 distinct key";
-        assert_eq!(own_learned(&number), words);
+        // A record's sentence about the service, in the tense of the page.
+        let run = json!({
+            "service_name": "Clinic North",
+            "other_side_learned": "Clinic North (service) learns that Lab 7 (client) has 3 distinct keys; nothing else",
+        });
+        assert_eq!(of_this_side(&run), "that Lab 7 (client) has 3 distinct keys; nothing else");
+    }
+
+    #[test]
+    fn each_number_is_said_as_a_sentence_says_it() {
+        let cents = |more: Value| {
+            let mut run =
+                json!({ "peer_keys": 1, "column": "eur:decimal2", "decimal_digits": 2, "matches": null });
+            more.as_object().unwrap().iter().for_each(|(name, value)| run[name] = value.clone());
+            own_learned(&run)
+        };
+        for (run, words) in [
+            (json!({"reveal": "count", "count": 1}), "that 1 key matches"),
+            (json!({"reveal": "count", "count": 14}), "that 14 keys match"),
+            (
+                json!({"reveal": "sum", "sum": "-1275"}),
+                "that the sum of eur over the rows of matching keys is -12.75",
+            ),
+            (
+                json!({"reveal": "mean", "sum": -1275, "rows": 2, "mean": -637.5}),
+                "that the mean of eur over 2 rows of matching keys is -6.375, and the sum -12.75",
+            ),
+            (
+                json!({"reveal": "mean", "sum": 0, "rows": 0, "mean": null}),
+                "that no row of a matching key has a number in eur",
+            ),
+            (
+                json!({"reveal": "max", "max": 700, "at_bound": true}),
+                "that the largest number in eur of a matching key is 7.00 (the bound: the number itself may be beyond it)",
+            ),
+            (json!({"reveal": "min", "min": null}), "that no matching key has a number in eur"),
+            (
+                json!({"reveal": "over", "over": 14, "threshold": 50_000}),
+                "that 14 matching keys have a number in eur above 500.00",
+            ),
+            (
+                json!({"reveal": "over", "over": 1, "threshold": 5}),
+                "that 1 matching key has a number in eur above 0.05",
+            ),
+        ] {
+            assert_eq!(cents(run), format!("{words}, and that the other side has 1 distinct key"));
+        }
+        for (run, words) in [
+            (
+                json!({"reveal": "shares", "aggregate": "sum", "sum": 7}),
+                "that the results of all matching keys add up to 7",
+            ),
+            (
+                json!({"reveal": "shares", "aggregate": "count", "count": 2}),
+                "that 2 matching keys have a result other than zero",
+            ),
+            (json!({"reveal": "sum", "withheld": true}), "that too few keys match for a number"),
+        ] {
+            assert!(
+                own_learned(&run).starts_with(&format!("{words}, and that ")),
+                "{words}: {}",
+                own_learned(&run)
+            );
+        }
+        // The side without a result.
+        assert_eq!(
+            own_learned(&json!({"reveal": "max", "peer_keys": 2})),
+            "that the other side has 2 distinct keys"
+        );
     }
 
     #[test]
@@ -424,6 +712,10 @@ mod tests {
             (json!({ "name": "triples", "kind": "bits", "count": 2 }), "Beaver triples of bits"),
             (json!({ "name": "ot", "kind": "cot", "role": "receiver", "count": 1 }), "that it chose"),
             (json!({ "name": "ot", "of": 4, "role": "sender", "count": 1 }), "random 1-out-of-4 transfers"),
+            (
+                json!({ "name": "link", "link_run": "12ab", "key": "email", "peer_keys": 3 }),
+                "that the other side has 3 distinct keys; not which rows match",
+            ),
             (json!({ "purpose": "joint mailing", "agreement": "DPA 7" }), "joint mailing"),
             (json!({ "service_name": "Clinic North", "client_name": "Lab 7" }), "Clinic North"),
             (json!({ "service_name": "Clinic North", "client_name": "Lab 7" }), "Lab 7"),

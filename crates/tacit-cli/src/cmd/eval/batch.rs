@@ -1,7 +1,7 @@
 //! One evaluation for each row of a table.
 
 use super::Form as Outputs;
-use crate::cli::keys::{Columns as CommandColumns, all, column_list, typed_list};
+use crate::cli::keys::{Columns as CommandColumns, all, typed_list, word_list};
 use crate::cli::output::{self, Output};
 use crate::cli::table::Written;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) struct InputArgs {
     columns: Vec<CommandColumns<String>>,
     /// Words that mean an empty cell in the table, such as NULL,\N,n/a
     #[arg(
-        long, value_name = "TEXT", num_args = 1, value_parser = column_list, allow_hyphen_values = true,
+        long, value_name = "TEXT", num_args = 1, value_parser = word_list, allow_hyphen_values = true,
         requires = "batch",
     )]
     null: Vec<CommandColumns<String>>,
@@ -46,6 +46,10 @@ impl InputArgs {
         Ok(())
     }
 }
+
+/// Added to the error about a date that does not fit.
+const EARLY: &str =
+    "; a date before 1970-01-01 is a negative number of days, for which the input must be signed";
 
 /// Our table: each row's inputs, and what is needed to write the rows again.
 pub(crate) struct Table {
@@ -77,7 +81,10 @@ impl Table {
                 let (path, place) = source.located(place);
                 format!("{}, {place}", output::name(&path))
             };
-            rows.push(row.map_err(|what| Error::Input(format!("{}: {what}", at())))?);
+            let is_early =
+                wanted.iter().zip(cells).any(|(column, cell)| column.is_date() && cell.starts_with('-'));
+            let early = if is_early { EARLY } else { "" };
+            rows.push(row.map_err(|what| Error::Input(format!("{}: {what}{early}", at())))?);
             Ok::<_, Error>(())
         })?;
         Ok(Table { source, read, rows })

@@ -18,19 +18,22 @@ use tacit::two_pc::circuit::value::Field;
 use tacit::{Error, Result, security_name};
 
 /// Runs `tacit eval --dry-run`: of `job` the role does not count.
-pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Context) -> Result<()> {
+pub(super) fn run(
+    args: &Args,
+    rows: u64,
+    function: &named::Function,
+    job: &Job<'_>,
+    context: &Context,
+) -> Result<()> {
     let threads = args.peer.threads() as u64;
-    if threads > args.rows {
-        return Err(Error::Usage(format!(
-            "--threads {threads} for --rows {}: a row is not divided",
-            args.rows
-        )));
+    if threads > rows {
+        return Err(Error::Usage(format!("--threads {threads} for --rows {}: a row is not divided", rows)));
     }
     let link = Link::of(args, context)?;
-    let job = &job.fitted(usize::try_from(args.rows).unwrap_or(usize::MAX));
+    let job = &job.fitted(usize::try_from(rows).unwrap_or(usize::MAX));
     let gates = job.function.circuit().stats();
     let machine = Machine::measure();
-    let ways = job.estimate(args.rows, args.peer.threads(), &link.model.into(), &machine);
+    let ways = job.estimate(rows, args.peer.threads(), &link.model.into(), &machine);
     let ways = link.of_base(ways, args, &machine)?;
     let learns = learned(args.security, &job.learns_by_role());
     let (circuit, source) = (hex(&job.function.digest()), job.function.source().map(|digest| hex(&digest)));
@@ -56,7 +59,7 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
     let size = format!(
         "{gates}, {and} of them AND, AND depth {and_depth}, at most {width} at one depth\n\
          {} by",
-        counted(args.rows, "row"),
+        counted(rows, "row"),
         gates = counted(gates, "gate"),
         width = counted(width, "AND gate")
     );
@@ -65,7 +68,7 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
         name: &function.name,
         about: function.about,
         fields,
-        rows: args.rows,
+        rows,
         more,
         size,
         named: args.named(),

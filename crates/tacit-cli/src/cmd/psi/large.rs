@@ -1,7 +1,8 @@
 //! `tacit psi --memory`: tables whose keys do not fit in memory, in buckets on disk.
 
-use super::{Args, suspicious_text};
+use super::{Args, suspicious_text, union};
 use crate::cli::Context;
+use crate::cli::identifiers;
 use crate::cli::keys;
 use crate::cli::output::{Output, name};
 use crate::cli::report::Report;
@@ -10,9 +11,10 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::crypto::text::counted;
 use tacit::data::place;
+use tacit::data::records::Counts;
 use tacit::data::table::{Pass, Source};
 use tacit::job::Ran;
-use tacit::job::psi::{Bucketed, Disk, Job, MAX_BUCKETS, Resume, Reveal};
+use tacit::job::psi::{Bucketed, Disk, Job, MAX_BUCKETS, Resume, Reveal, is_free, refuse_variants};
 use tacit::net::Identity;
 use tacit::sealed::FileKey;
 use tacit::{Error, Result, security_name};
@@ -59,10 +61,16 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
         return refuse("give", "buckets reveal only rows; leave it out");
     }
     let kept = kept(args)?;
+    if let Some(spec) = &job.key {
+        refuse_variants(spec, "buckets take")?;
+    }
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
     let source = Source::open_all(&args.input, spec, args.table.options())?;
     keys::note_errors(&source, &args.input, context);
     args.results.admit(&source)?;
+    if let Some(column) = &args.matched_by.matched_by {
+        is_free(&source, column)?;
+    }
     args.results.prove(&source)?;
     let folder = folder(args);
     let resume = kept.as_ref().map(|(folder, key, peer)| Resume { folder, key, peer });
@@ -87,13 +95,17 @@ pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Res
     let (ran, pass) = session.run_psi_in_buckets(job, &source, most, &disk, |_| (), &progress)?;
     progress.finish();
 
+    let (names, identifiers) = job
+        .key
+        .as_ref()
+        .map_or_else(|| (Vec::new(), 1), |spec| (spec.identifier_names(), spec.identifiers()));
     let put = match &ran.result.matches {
         None => Put::default(),
-        Some(matches) => {
-            let is_match =
-                |row: u64| usize::try_from(row).is_ok_and(|row| row < matches.len() && matches.get(row));
+        Some(_) => {
+            let matches_by = |row: u64| ran.result.matches_by(row, identifiers);
+            let by = args.matched_by.by(&names);
             let note = || disk.resume.as_ref().map_or(Ok(()), |resume| resume.note_result());
-            results.write_rows(&source, &pass, is_match, note)?
+            results.write_rows(&source, &pass, (matches_by, by), note)?
         }
     };
     if let Some(resume) = &disk.resume {
@@ -139,7 +151,7 @@ fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Re
     let progress = context.progress("reading", source.bytes(), "B");
     let pass = source.each_key(|done| progress.set(done), |_| Ok::<_, Error>(()))?;
     progress.finish();
-    let keys = pass.rows - pass.without_key;
+    let keys = pass.keys;
     let buckets = job.buckets(keys, keys, disk).ok_or_else(|| Error::Parameter {
         name: "memory",
         what: format!(
@@ -175,7 +187,7 @@ fn report(
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let learned = job.has_learned_in_buckets(result);
-    let duplicates = pass.rows - pass.without_key - result.own;
+    let duplicates = pass.keys - result.own;
     let mut object = json!({
         "name": "psi",
         "protocol": "vole",
@@ -198,10 +210,21 @@ fn report(
         "rounds": stats.rounds,
         "other_side_learned": learned,
     });
+    let several = job.key.as_ref().filter(|spec| spec.has_several());
+    if let Some(spec) = several {
+        object["identifiers"] = identifiers::object(spec, &pass.with_each, None);
+    }
     let mut text = match result.common {
         Some(common) => {
             object["matches"] = json!(common);
-            suspicious_text(common, result.own, result.peer, &mut object)
+            let text = suspicious_text(common, result.own, result.peer, &mut object);
+            let by =
+                several.map(|spec| identifiers::matched(spec, &by_each(result, pass), false, &mut object));
+            by.map_or(text.clone(), |by| {
+                let common = counted(common, "identifier");
+                let suspicious = text.split_once('\n').map_or("", |(_, suspicious)| suspicious);
+                format!("{by}{common} in common\n{suspicious}")
+            })
         }
         None => "the peer has the result\n".to_owned(),
     };
@@ -218,15 +241,16 @@ fn report(
     if result.repeated > 0 {
         text += &format!("the connection was lost; started over: {}\n", counted(result.repeated, "bucket"));
     }
+    let noun = identifiers::noun(job.key.as_ref());
     text += &format!(
         "your file: {}, {}, {duplicates}, {} without a key\n\
          the peer: {}\n\
          {:.3} s, {} sent, {} received, {}; vole in {} ({})\n\
          the other side learned {learned}",
         counted(pass.rows, "row"),
-        counted(result.own, "distinct key"),
+        counted(result.own, noun),
         counted(pass.without_key, "row"),
-        counted(result.peer, "distinct key"),
+        counted(result.peer, noun) + &union(&object),
         wall.as_secs_f64(),
         counted(stats.bytes_sent, "byte"),
         stats.bytes_received,
@@ -239,6 +263,14 @@ fn report(
         page.write(&object, context)?;
     }
     context.result(&object, &text)
+}
+
+/// How many rows match by each identifier.
+fn by_each(result: &Bucketed, pass: &Pass) -> Vec<Counts> {
+    let mut by = vec![Counts::default(); pass.with_each.len()];
+    let found = (0..pass.rows).filter_map(|row| result.matches_by(row, pass.with_each.len()));
+    found.for_each(|identifier| by[identifier].rows += 1);
+    by
 }
 
 #[cfg(test)]

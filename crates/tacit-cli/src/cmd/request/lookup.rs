@@ -11,6 +11,7 @@ use std::path::Path;
 use tacit::crypto::text::counted;
 use tacit::data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit::data::table::Source;
+use tacit::job::psi::refuse_variants;
 use tacit::job::tags::TagFile;
 use tacit::net::Identity;
 use tacit::{Error, Result};
@@ -81,7 +82,9 @@ pub(super) fn run(
     identity: &Identity,
     context: &Context,
 ) -> Result<()> {
+    args.or_key.refuse("a tag file has one key; leave it out")?;
     let named = KeySpec::named(all(&args.key), Normalisation::default());
+    refuse_variants(&named, "a tag file has")?;
     let spec = KeySpec { nulls: all(&args.null), ..named };
     let asked = match args.input.as_slice() {
         [] if spec.columns.len() != 1 => {

@@ -42,6 +42,11 @@ impl Said {
         lines[0]
     }
 
+    /// Asserts success and returns what it printed for programs.
+    pub(crate) fn object(&self) -> serde_json::Value {
+        serde_json::from_str(self.success().trim()).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
     /// Asserts success and returns standard output.
     pub(crate) fn success(&self) -> &str {
         assert_eq!(self.code, 0, "{self:?}");
@@ -121,6 +126,14 @@ impl Bench {
 
     pub(crate) fn run(&self, args: &[&str]) -> Said {
         wait(self.spawn(args))
+    }
+
+    /// Both sides of `tacit psi` for programs, with `a.csv` and `b.csv`; the first listens.
+    pub(crate) fn psi(&self, ours: &[&str], theirs: &[&str]) -> (Said, Said) {
+        let address = format!("127.0.0.1:{}", free_port());
+        let a = ["--json", "psi", "--listen", &address, "--input", "a.csv", "--insecure-plaintext"];
+        let b = ["--json", "psi", "--connect", &address, "--input", "b.csv", "--insecure-plaintext"];
+        self.run_both(&[&a, ours].concat(), &[&b, theirs].concat())
     }
 
     /// Runs both parties, the listener first.

@@ -159,7 +159,10 @@ impl Town {
         let mut all: Vec<String> = own.map(str::to_owned).to_vec();
         let given = |option: &str| more.contains(&option) || option == "--input" && more.contains(&"--value");
         for (option, value) in [("--input", "kunden.csv"), ("--key", "mail"), ("--connect-timeout", "20")] {
-            if !given(option) {
+            // A question names its key.
+            let is_question = ["--sql", "--sql-file", "--question"].iter().any(|word| more.contains(word));
+            let is_named = option == "--key" && is_question;
+            if !given(option) && !is_named {
                 all.extend([option.to_owned(), value.to_owned()]);
             }
         }

@@ -30,11 +30,13 @@ fn sender(
     let seeds = pairs.iter().enumerate().map(|(i, pair)| pair[usize::from(delta.bit(i + 1))]);
     let columns = SoftColumns::new(delta, &seeds.collect::<Vec<_>>(), groups);
     let form = match (security, chi) {
-        (Security::SemiHonest, _) => Form::Plain(IknpSender::with(columns)),
-        (Security::Malicious, Chi::Drawn) => Form::Checked(KosSender::with(columns, Some(prg), [7; 32])),
+        (Security::SemiHonest, _) => Either::SemiHonest(IknpSender::with(columns).into()),
+        (Security::Malicious, Chi::Drawn) => {
+            Either::Malicious(KosSender::with(columns, Some(prg), [7; 32]).into())
+        }
         (Security::Malicious, Chi::Hashed) => {
             let history = History::of(groups.domain().unwrap(), channel, true);
-            Form::Checked(KosSender::with(columns, None, [7; 32]).with_history(history))
+            Either::Malicious(KosSender::with(columns, None, [7; 32]).with_history(history).into())
         }
     };
     (SoftSender(form), pairs)
@@ -49,11 +51,13 @@ fn parties(
     let (sender, pairs) = sender(a, seed, security, groups, chi);
     let (columns, prg) = (SoftChoices::new(&pairs, groups), Prg::from_seed(Block::new(seed + 1)));
     let form = match (security, chi) {
-        (Security::SemiHonest, _) => Form::Plain(IknpReceiver::with(columns, prg)),
-        (Security::Malicious, Chi::Drawn) => Form::Checked(KosReceiver::with(columns, prg, [7; 32])),
+        (Security::SemiHonest, _) => Either::SemiHonest(IknpReceiver::with(columns, prg).into()),
+        (Security::Malicious, Chi::Drawn) => {
+            Either::Malicious(KosReceiver::with(columns, prg, [7; 32]).into())
+        }
         (Security::Malicious, Chi::Hashed) => {
             let history = History::of(groups.domain().unwrap(), b, false);
-            Form::Checked(KosReceiver::with(columns, prg, [7; 32]).with_history(history))
+            Either::Malicious(KosReceiver::with(columns, prg, [7; 32]).with_history(history).into())
         }
     };
     (sender, SoftReceiver(form))
@@ -79,14 +83,34 @@ fn is_there(groups: Groups, chi: Chi) -> bool {
     chi == Chi::Drawn || groups.domain().is_some()
 }
 
+/// Where χ by hash would have too little, [`SoftSender::begin`] draws them.
 #[test]
-fn groups_of_eight_bits_take_no_challenge_by_hash() {
-    let (mut a, mut b) = memory::pair();
-    let (base, mut prg) = (base::default(), Prg::from_os());
-    let sender = SoftSender::begin(&mut a, &*base, &mut prg, Security::Malicious, Groups::Eight);
-    assert!(matches!(sender.err(), Some(Error::Usage { protocol: NAME, .. })));
-    let receiver = SoftReceiver::begin(&mut b, &*base, &mut prg, Security::Malicious, Groups::Eight);
-    assert!(matches!(receiver.err(), Some(Error::Usage { protocol: NAME, .. })));
+fn few_ots_by_any_groups() {
+    for (groups, security) in
+        Groups::ALL.into_iter().flat_map(|groups| BOTH.map(|security| (groups, security)))
+    {
+        let (sent, w) = memory::run(
+            |channel| {
+                let base = base::default();
+                let setup =
+                    SoftSender::begin(channel, &*base, &mut Prg::from_os(), security, groups).unwrap();
+                let (mut sender, mut v) = (setup(channel).unwrap(), vec![Block::ZERO; 300]);
+                sender.extend(channel, &mut v).unwrap();
+                (sender.delta(), v)
+            },
+            |channel| {
+                let base = base::default();
+                let setup =
+                    SoftReceiver::begin(channel, &*base, &mut Prg::from_os(), security, groups).unwrap();
+                let (mut receiver, mut w) = (setup(channel).unwrap(), vec![Block::ZERO; 300]);
+                let drawn = security == Security::Malicious && groups == Groups::Eight;
+                assert_eq!(receiver.is_answered(), drawn);
+                receiver.extend(channel, &mut w).unwrap();
+                w
+            },
+        );
+        assert!(correlated(sent.0, &sent.1, &w), "{groups:?} {security:?}");
+    }
 }
 
 #[test]

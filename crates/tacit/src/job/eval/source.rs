@@ -1,11 +1,13 @@
 //! Where functions come from: built in, a circuit's file, or a program's.
 
+use crate::catalogue::functions;
 use crate::{Error, Result};
 use std::io::Read;
 use std::path::Path;
 use tacit_2pc::circuit::LongFunction;
 use tacit_2pc::circuit::bristol::{self, Bits};
 use tacit_2pc::circuit::named::{self, Function};
+use tacit_crypto::near::nearest;
 use tacit_crypto::text::counted;
 use tacit_data::file_id::open_fault;
 
@@ -46,8 +48,9 @@ pub fn load_with(name: &str, options: FileOptions) -> Result<Function> {
     let path = Path::new(name);
     if !path.exists() {
         return Err(Error::Usage(format!(
-            "{}: no function of that name and size, and no such file",
-            tacit_net::shown(name)
+            "{}: no function of that name and size, and no such file{}",
+            tacit_net::shown(name),
+            near_function(name)
         )));
     }
     let text = text_of(path, "reading the circuit")?;
@@ -92,4 +95,16 @@ pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_
         Error::Input(format!("{}{joined} {e}", tacit_net::shown(&path.to_string_lossy())))
     };
     tacit_lang::compile(&source, options).map_err(fault)
+}
+
+/// The function that is meant by a name of none, where one is near: its size is kept.
+fn near_function(name: &str) -> String {
+    let (stem, size) = name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len());
+    let whole = nearest(name, functions().map(|entry| entry.name)).map(str::to_owned);
+    let sized = || {
+        let near = nearest(stem, functions().filter(|entry| entry.size.is_some()).map(|entry| entry.name))?;
+        Some(format!("{near}{size}")).filter(|name| named::stem(name).is_some())
+    };
+    let near = if size.is_empty() { whole } else { sized().or(whole) };
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

@@ -41,7 +41,7 @@ pub(super) mod table;
 
 pub use checkpoint::Resume;
 
-use super::{Job, Outcome, Protocol, Reveal, Tested};
+use super::{Job, Outcome, Protocol, Reveal, Tested, refuse_variants};
 use crate::job::{Course, Observer, Phase};
 use crate::{Error, Result};
 use capacity::capacity;
@@ -92,7 +92,7 @@ static PHASES: [Phase; 2] = [("reading", "keys", 1.0), ("intersecting", "buckets
 /// What a run may take of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Disk<'a> {
-    /// The folder inside which a run makes its own, of at most 120 bytes a row.
+    /// The folder inside which a run makes its own, of at most 120 bytes for each identifier of a row.
     pub folder: &'a Path,
     /// Bytes of memory at most.
     pub memory: u64,
@@ -118,7 +118,8 @@ impl Disk<'_> {
 /// What an intersection in buckets gave.
 #[derive(Clone, Debug)]
 pub struct Bucketed {
-    /// For each of our rows whether the peer has its key too; `None` if only the peer learns that.
+    /// For each of our rows whether the peer has its key too, of several identifiers for each of them, one after the
+    /// other; `None` if only the peer learns that.
     pub matches: Option<BitVec>,
     /// How many of our distinct keys the peer has; `None` likewise.
     pub common: Option<u64>,
@@ -142,9 +143,18 @@ pub struct Bucketed {
 /// What a run on disk says of its sets.
 pub(crate) const ON_DISK: &str = "in buckets on disk";
 
+impl Bucketed {
+    /// By which of so many identifiers, in their order, our row `row` matches first; nothing where it does not.
+    pub fn matches_by(&self, row: u64, identifiers: usize) -> Option<usize> {
+        let matches = self.matches.as_ref()?;
+        let first = usize::try_from(row).ok()?.checked_mul(identifiers)?;
+        (0..identifiers).find(|at| first + at < matches.len() && matches.get(first + at))
+    }
+}
+
 impl Job {
-    /// Intersects the keys that `keys` tells one after the other, one a row or none, duplicates among them,
-    /// with the peer's, which may be as many as `most_peer_keys`: rows are revealed, by VOLE-PSI. Both sides
+    /// Intersects the keys that `keys` tells one after the other, one a row (and identifier) or none, duplicates among
+    /// them, with the peer's, which may be as many as `most_peer_keys`: rows are revealed, by VOLE-PSI. Both sides
     /// call it.
     ///
     /// `keys` is called once, with whom to tell. Errors: a job that reveals something else, less memory than
@@ -243,6 +253,9 @@ impl<'a> InBuckets<'a> {
         if job.protocol == Protocol::Paxos {
             let what = "buckets run by vole, not by paxos".to_owned();
             return Err(Error::Parameter { name: "protocol", what });
+        }
+        if let Some(key) = &job.key {
+            refuse_variants(key, "buckets take")?;
         }
         disk.check()?;
         let job = Job { protocol: Protocol::Vole, ..job.clone() };

@@ -1,5 +1,6 @@
 //! Which of the settings that two sides gave differently their users are told.
 
+use super::identifiers;
 use crate::job::agreed;
 use tacit_net::Difference;
 
@@ -8,12 +9,20 @@ pub(super) const KEYS: &str = "version of keys";
 /// The setting that says how rows are folded, where the result is one that may be.
 pub(super) const FOLDS: &str = "version of folds";
 
+/// How the settings begin that are parts of a question's text.
+pub(in crate::job) const QUESTION: &str = "question";
+
 /// The differences that a user can do something about: those that only follow from others are left out.
 pub(crate) fn causes(mut differences: Vec<Difference>) -> Vec<Difference> {
-    const OF_KEYS: [&str; 6] = ["key columns", "key types", "key labels", "case-fold", "nfc", "trim"];
-    if differences.iter().any(|one| OF_KEYS.contains(&one.setting.as_str())) {
+    const OF_TEXT: [&str; 3] = ["case-fold", "nfc", "trim"];
+    identifiers::causes(&mut differences);
+    let is_of_keys = |name: &str| identifiers::is_of_keys(name) || OF_TEXT.contains(&name);
+    if differences.iter().any(|one| is_of_keys(&one.setting)) {
         differences.retain(|one| one.setting != KEYS);
     }
+    // Where the texts begin to differ; what comes behind is moved.
+    let mut is_first = true;
+    differences.retain(|one| !one.setting.starts_with(QUESTION) || std::mem::take(&mut is_first));
     if differences.iter().any(|one| one.setting == "reveal") {
         differences.retain(|one| one.setting != FOLDS);
     }

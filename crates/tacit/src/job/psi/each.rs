@@ -1,5 +1,6 @@
 //! A function of each common key's inputs, of which a sum or a count over all common keys is opened.
 
+use super::folded::Size;
 use super::places::{Place, SharedPlace, enough, fold_places, gated};
 use crate::{Error, Result};
 use tacit_2pc::Owner;
@@ -59,6 +60,11 @@ impl Each {
         &self.function
     }
 
+    /// The digest of the function's circuit, which both sides compare, in hexadecimal digits.
+    pub fn digest(&self) -> String {
+        hex(&self.function.circuit.digest())
+    }
+
     /// Whether numbers are added up.
     pub(super) fn sums(&self) -> bool {
         self.total == Aggregate::Sum
@@ -76,11 +82,13 @@ impl Each {
 
     /// What a side that gets the total learns; `withheld` is said of a least number of matches.
     pub(super) fn words(&self, withheld: &str) -> String {
-        let what = match self.total {
-            Aggregate::Sum => "the sum of",
-            Aggregate::Count => "for how many it is not zero what comes of",
-        };
-        format!("{what} {} over all common keys{withheld}", tacit_net::shown(&self.function.name))
+        let function = tacit_net::shown(&self.function.name);
+        match self.total {
+            Aggregate::Sum => format!("the sum of {function} over all common keys{withheld}"),
+            Aggregate::Count => {
+                format!("how many common keys have a result of {function} other than zero{withheld}")
+            }
+        }
     }
 
     /// A row's inputs as the number that a side gives for its key.
@@ -142,9 +150,11 @@ impl Each {
         inputs
     }
 
-    /// Gates of the function of a key.
-    pub(super) fn gates(&self) -> u64 {
-        self.function.circuit.gates().len() as u64
+    /// The size of the function of a key.
+    pub(super) fn size(&self) -> Size {
+        let stats = self.function.circuit.stats();
+        let gates = self.function.circuit.gates().len() as u64;
+        Size { gates, ands: stats.and, levels: stats.and_depth.into() }
     }
 
     /// As [`compute`](Self::compute), over rows side by side.

@@ -2,7 +2,7 @@
 
 use super::places::Place;
 use super::{Job, Protocol, Reveal, folded, shared};
-use crate::catalogue::{Candidate, Entry, Link, Machine, PAXOS, VOLE, of_fold};
+use crate::catalogue::{Candidate, Entry, Link, Machine, PAXOS, VOLE, of_fold, sharing};
 use crate::job::eval;
 use crate::{Error, Result};
 use tacit_2pc::batch::fold::Fold;
@@ -19,7 +19,11 @@ impl Job {
     pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
         let cost = |entry: &Entry, security| entry.intersection_cost(keys, security, link, machine);
         if self.reveal.is_aggregate() {
-            let candidate = cost(self.aggregates_by(), self.security)?;
+            let shares = self.each.is_some() || matches!(self.reveal, Reveal::Of(..) | Reveal::Shares);
+            let candidate = match shares {
+                true => sharing(keys, link, machine)?,
+                false => cost(self.aggregates_by(), self.security)?,
+            };
             return Ok(vec![match self.after(keys, link, machine)? {
                 Some(after) => Candidate {
                     variant: after.variant,
@@ -53,10 +57,11 @@ impl Job {
             // Nothing runs: the result is that of no keys.
             return Ok(None);
         }
-        if !folded::garbled(keys, self.gates()) {
+        if !folded::garbled(keys, self.function()) {
             let fold = self.fold(places)?;
             let cost = |fold| of_fold(&fold, link, machine);
-            return fold.map(cost).transpose();
+            let named = |cost| Candidate { variant: folded::ROWS_FOLDED.into(), ..cost };
+            return Ok(fold.map(cost).transpose()?.map(named));
         }
         let then = |b: &mut Builder, places: &[Place]| match (&self.reveal, &self.each) {
             (Reveal::Of(statistic, _), _) => Ok(statistic.compute(b, places, 0, self.min_matches)),
@@ -76,7 +81,7 @@ impl Job {
         };
         let way = job.estimate(1, 1, link, machine).into_iter().next();
         let way = way.ok_or_else(|| Error::Other("no protocol garbles the circuit".into()))?;
-        Ok(Some(Candidate { variant: "one garbled circuit".into(), ..way.candidate }))
+        Ok(Some(Candidate { variant: folded::ONE_CIRCUIT.into(), ..way.candidate }))
     }
 
     /// What folds so many places.

@@ -1,17 +1,18 @@
 //! Our side of an intersection out of a table: its keys, what we give, and our matching rows.
 
 use super::Job;
+use super::Outcome;
+use super::elements::Elements;
 use super::reveal::{Column, Duplicates, Gift, Received, Reveal, Revealed, Table};
 use crate::{Error, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tacit_crypto::text::counted;
-use tacit_data::Written;
 use tacit_data::csv::Place;
 use tacit_data::give::Purpose;
-use tacit_data::records::KeySet;
+use tacit_data::records::{Counts, KeySet};
 use tacit_data::table::Source;
 use tacit_data::values::fraction;
+use tacit_data::{By, Written};
 
 /// What goes in front of the name of a column of the peer's that we have too.
 const PEER_PREFIX: &str = "peer_";
@@ -21,6 +22,8 @@ pub struct Own {
     source: Source,
     keys: KeySet,
     path: PathBuf,
+    /// The column of the output that says by which identifier a row matches, and the identifiers' names.
+    matched_by: Option<(String, Vec<String>)>,
 }
 
 impl Own {
@@ -31,16 +34,34 @@ impl Own {
     pub fn read(source: Source, path: &Path, job: &Job, progress: impl FnMut(u64)) -> Result<Self> {
         let keys = source.read_keys(progress)?;
         let most = job.max_keys();
-        let own = Own { source, keys, path: path.to_owned() };
+        let own = Own { source, keys, path: path.to_owned(), matched_by: None };
         job.check_keys(own.count())?;
         if own.count() > most {
+            let elements = Elements::of(job.key.as_ref());
             return Err(Error::Input(format!(
-                "{}: {}, more than the {most} that a run accepts; split the file",
+                "{}: {}, more than the {most} that a run accepts; split the file{}",
                 own.name(),
-                counted(own.count(), "distinct key")
+                elements.counted(own.count()),
+                if elements == Elements::Variants { ", or give fewer columns a near type" } else { "" }
             )));
         }
         Ok(own)
+    }
+
+    /// The table at `path`, whose keys have been read already.
+    pub fn new(source: Source, keys: KeySet, path: &Path) -> Self {
+        Own { source, keys, path: path.to_owned(), matched_by: None }
+    }
+
+    /// Finds the columns and cells that cannot be given, as [`gift`](Self::gift) does, and keeps none.
+    pub fn check_gift(&self, job: &Job) -> Result<()> {
+        if job.give.is_empty() {
+            return Ok(());
+        }
+        match job.reveal.column() {
+            Some(_) => self.gift(job, Duplicates::Refuse).map(drop),
+            None => self.given(&job.give, Purpose::Shown, |_, place, cells| self.may_go(job, place, cells)),
+        }
     }
 
     /// Finds what of our rows cannot go to a file called `target`, before anybody is called; see
@@ -52,6 +73,21 @@ impl Own {
     /// How many cells of ours were left empty in outputs, which could not hold them.
     pub fn left_empty(&self) -> u64 {
         self.source.left_empty()
+    }
+
+    /// Writes matching rows with a column of this name, which says by which of the `names` of identifiers a row matches.
+    ///
+    /// Errors: a table that has such a column.
+    pub fn tell_matched_by(&mut self, column: &str, names: Vec<String>) -> Result<()> {
+        is_free(&self.source, column)?;
+        self.matched_by = Some((column.to_owned(), names));
+        Ok(())
+    }
+
+    /// For each identifier how many of its distinct values match, and how many rows match by it; nothing where the
+    /// result does not tell which keys match.
+    pub fn matched(&self, outcome: &Outcome) -> Option<Vec<Counts>> {
+        Some(self.keys.matched(outcome.matches.as_deref()?))
     }
 
     /// The keys of all rows.
@@ -74,12 +110,12 @@ impl Own {
         Ok(self.source.digest()?)
     }
 
-    fn name(&self) -> String {
+    pub(in crate::job) fn name(&self) -> String {
         tacit_net::shown(&tacit_data::place::shown(&self.path).to_string_lossy())
     }
 
     /// A row's file and its place there.
-    fn at(&self, place: Place) -> String {
+    pub(in crate::job) fn at(&self, place: Place) -> String {
         let (path, place) = self.source.located(place);
         let name = match path == Path::new("-") {
             true => "-".to_owned(),
@@ -106,13 +142,26 @@ impl Own {
         let Some(column) = column.filter(|_| job.reveal.column().is_some()) else {
             return self.shown(job, duplicates);
         };
+        if column.form != job.reveal.form() {
+            let name = tacit_net::shown(&column.name);
+            let what = format!(
+                "the table has a column called `{name}`, whose end would be read as a number of decimal places; rename it"
+            );
+            return Err(Error::Parameter { name: "give", what });
+        }
         let (names, purpose) = ([column.name], Purpose::Number(column.form));
         if let Reveal::Of(statistic, _) = job.reveal {
             let mut numbers = vec![statistic.absent(); self.count() as usize];
             self.given(&names, purpose, |element, place, cells| {
-                if let Some(number) = self.number(place, cells)? {
+                if let Some(number) = self.number(place, &names[0], cells)? {
                     if number == statistic.absent() {
-                        return Err(self.not_a_number(place, ""));
+                        return Err(Error::Input(format!(
+                            "{}: column `{}` has the {} number of 64 bits, which stands for an empty cell here; use a \
+                             larger unit, or fewer digits after the point",
+                            self.at(place),
+                            tacit_net::shown(names[0].trim()),
+                            if number < 0 { "smallest" } else { "largest" }
+                        )));
                     }
                     let of = &mut numbers[element];
                     *of = statistic.of_rows(*of, number);
@@ -123,7 +172,7 @@ impl Own {
         }
         let mut sums = Column::new(self.keys.elements().len());
         self.given(&names, purpose, |element, place, cells| {
-            Ok(sums.add(element as u32, self.number(place, cells)?)?)
+            Ok(sums.add(element as u32, self.number(place, &names[0], cells)?)?)
         })?;
         Ok(Owned::Column(sums))
     }
@@ -148,7 +197,8 @@ impl Own {
         Ok(())
     }
 
-    fn given(
+    /// Tells the cells of every row with a key to `visit`; see [`Source::read_given`].
+    pub(in crate::job) fn given(
         &self,
         columns: &[String],
         purpose: Purpose,
@@ -181,6 +231,10 @@ impl Own {
                 };
             }
             let cells: Vec<&str> = cells.iter().map(|cell| cell.unwrap_or("")).collect();
+            if let Some((_, column)) = cells.iter().zip(columns).find(|(cell, _)| cell.trim().is_empty()) {
+                let column = tacit_net::shown(column.trim());
+                return Err(fault(&format!("column `{column}`: the cell is empty; fill it in, or leave the row out")));
+            }
             *of = Some(read(&cells).map_err(|what| fault(&what))?);
             Ok(())
         })?;
@@ -224,9 +278,9 @@ impl Own {
         match (result, &job.reveal) {
             (Revealed::Rows(outcome, _), _) => {
                 let Some(matches) = &outcome.matches else { return Ok(None) };
-                let rows = match all {
-                    true => source.write_marked(keys, matches, target, output)?,
-                    false => source.write_matches(keys, matches, target, output)?,
+                let rows = match (all, self.by()) {
+                    (false, None) => source.write_matches(keys, matches, target, output)?,
+                    how => source.write_matches_by(keys, matches, how, target, output)?,
                 };
                 Ok(Some(Written { rows, emptied: 0 }))
             }
@@ -234,13 +288,15 @@ impl Own {
                 let Some(received) = &gained.received else { return Ok(None) };
                 let more = self.cells(received, columns.len());
                 let of = |at: usize| more[at].as_slice();
-                Ok(Some(match all {
-                    true => source.write_left(keys, columns, PEER_PREFIX, of, target, output)?,
-                    false => source.write_joined(keys, columns, PEER_PREFIX, of, target, output)?,
-                }))
+                let names = (&columns[..], PEER_PREFIX);
+                Ok(Some(source.write_joined_by(keys, names, of, (all, self.by()), target, output)?))
             }
             _ => Ok(None),
         }
+    }
+
+    fn by(&self) -> Option<By<'_>> {
+        self.matched_by.as_ref().map(|(column, names)| By { column, names })
     }
 
     /// For each of our elements the rows of the peer's, whose cells are text: what is [opened](Revealed::opened) has
@@ -258,12 +314,11 @@ impl Own {
 
     /// Errors where an output called `target` cannot hold whatever the peer may give in this job.
     pub fn holds(&self, job: &Job, target: &Path) -> Result<()> {
-        match &job.reveal {
-            Reveal::Payload(columns) if !columns.is_empty() => Ok(self
-                .source
-                .holds_behind(target, &tacit_data::named(std::iter::empty(), columns, PEER_PREFIX))?),
-            _ => Ok(()),
+        let mut names: Vec<String> = self.matched_by.iter().map(|(column, _)| column.clone()).collect();
+        if let Reveal::Payload(columns) = &job.reveal {
+            names.extend(tacit_data::named(std::iter::empty(), columns, PEER_PREFIX));
         }
+        if names.is_empty() { Ok(()) } else { Ok(self.source.holds_behind(target, &names)?) }
     }
 
     /// Writes our rows without a match, those without a key among them; returns how many, or nothing if we do
@@ -286,24 +341,45 @@ impl Own {
         Ok(matches.map(write).transpose()?)
     }
 
-    /// The number in the one cell of a row; nothing where it is empty.
-    fn number(&self, place: Place, cells: &[Option<&str>]) -> Result<Option<i64>> {
+    /// The number in the one cell of a row, of the column called so; nothing where it is empty.
+    fn number(&self, place: Place, column: &str, cells: &[Option<&str>]) -> Result<Option<i64>> {
         match cells.first().copied().flatten().map_or("", str::trim) {
             "" => Ok(None),
-            cell => cell.parse().map(Some).map_err(|_| self.not_a_number(place, cell)),
+            cell => cell.parse().map(Some).map_err(|_| self.not_a_number(place, column, cell)),
         }
     }
 
     /// A cell that cannot be added up; its content stays unsaid.
-    fn not_a_number(&self, place: Place, cell: &str) -> Error {
-        let remedy = fraction(cell).unwrap_or_else(|| {
-            "write amounts in their smallest unit, and leave a cell empty where there is none".to_owned()
-        });
+    fn not_a_number(&self, place: Place, column: &str, cell: &str) -> Error {
+        let digits = cell.trim_start_matches(['-', '+']);
+        let is_large = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let remedy = match fraction(cell) {
+            Some(remedy) => remedy,
+            None if is_large => {
+                "the number is too large; use a larger unit, or fewer digits after the point".to_owned()
+            }
+            None => {
+                "write amounts in their smallest unit, and leave a cell empty where there is none".to_owned()
+            }
+        };
         Error::Input(format!(
-            "{}: the column to add up has a cell that is not a whole number of 64 bits; {remedy}",
-            self.at(place)
+            "{}: column `{}` has a cell that is not a whole number of 64 bits; {remedy}",
+            self.at(place),
+            tacit_net::shown(column.trim())
         ))
     }
+}
+
+/// An error where the table has a column of the name that the output is to say in by what a row matches.
+pub fn is_free(source: &Source, column: &str) -> Result<()> {
+    let what = match column.trim() {
+        "" => "the column needs a name".to_owned(),
+        name if source.has_column(name) => {
+            format!("your table has a column `{}` already; choose another name", tacit_net::shown(name))
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::Parameter { name: "matched-by", what })
 }
 
 /// What we give, read out of our table.

@@ -1,10 +1,11 @@
 //! What a number tells the owner of its column, who chose what it adds up.
 
-use super::{Each, Job, Reveal, Statistic};
+use super::{Each, Job, Reveal, Statistic, reveal};
 use crate::job::About;
 use crate::{Error, Result};
 use tacit_2pc::circuit::Uint;
 use tacit_crypto::text::counted;
+use tacit_data::values::Form;
 use tacit_psi::Bounds;
 use tacit_psi::paxos::Learns;
 use tacit_psi::sorted;
@@ -14,18 +15,34 @@ pub const MOST_CARRIED: u64 = 64;
 /// Bits by which a sum can be longer than a key's number: a table has at most so many rows.
 const ROWS: u64 = sorted::ROWS_LOG2 as u64;
 
-/// Reads bounds as a user writes them: `LEAST..MOST`, both included.
-pub fn bounds(text: &str) -> std::result::Result<Bounds, String> {
-    let form = "write LEAST..MOST, whole numbers of 64 bits, such as 0..500000";
-    let (least, most) = text.split_once("..").ok_or(form)?;
-    let [least, most] = [least, most].map(|number| number.trim().parse::<i64>());
-    let (Ok(least), Ok(most)) = (least, most) else { return Err(form.to_owned()) };
-    Bounds::new(least, most).map_err(|_| format!("{least} is above {most}; {form}"))
+/// Reads bounds as a user writes them: `LEAST..MOST`, both included, in the unit of the column whose numbers are
+/// written in this `form` ([`Reveal::form`]).
+pub fn bounds(text: &str, form: Form) -> std::result::Result<Bounds, String> {
+    let parts = parts(text)?;
+    let [least, most] = parts.map(|text| {
+        form.number(text)
+            .map_err(|what| format!("`{}`: {}", tacit_net::shown(text), reveal::unfit(text, &what)))
+    });
+    let (least, most) = (least?, most?);
+    Bounds::new(least, most).map_err(|_| format!("{} is above {}; {WRITE}", parts[0], parts[1]))
+}
+
+const WRITE: &str = "write LEAST..MOST, such as 0..500000";
+
+/// The two numbers of bounds, whatever column they are for.
+fn parts(text: &str) -> std::result::Result<[&str; 2], String> {
+    let parts = text.split_once("..").map(|(least, most)| [least.trim(), most.trim()]);
+    parts.filter(|parts| parts.iter().all(|part| !part.is_empty())).ok_or_else(|| WRITE.to_owned())
+}
+
+/// Refuses text that is of no bounds, whatever column they are for.
+pub fn is_bounds(text: &str) -> std::result::Result<String, String> {
+    parts(text).map(|_| text.to_owned())
 }
 
 /// As [`bounds`] reads them.
-pub fn written(bounds: Bounds) -> String {
-    format!("{}..{}", bounds.least(), bounds.most())
+pub fn written(bounds: Bounds, form: Form) -> String {
+    format!("{}..{}", form.written(bounds.least()), form.written(bounds.most()))
 }
 
 impl Job {
@@ -87,6 +104,19 @@ impl Job {
         self.check_owner_of(!self.give.is_empty())
     }
 
+    /// An error where the peer of this side, which `listens` or not, gives a function's numbers and gets the result, and
+    /// this side does not allow it: the listening side garbles.
+    pub(crate) fn check_peer(&self, listens: bool) -> Result<()> {
+        let Some(each) = &self.each else { return Ok(()) };
+        let role = if listens { tacit_2pc::Owner::Evaluator } else { tacit_2pc::Owner::Garbler };
+        let learns = match self.learns {
+            Learns::Me => Learns::Peer,
+            Learns::Peer => Learns::Me,
+            Learns::Both => Learns::Both,
+        };
+        Job { learns, ..self.clone() }.check_owner_of(!each.function().fields(role).is_empty())
+    }
+
     /// As [`check_owner`](Self::check_owner), where this side `gives` numbers or not.
     pub(super) fn check_owner_of(&self, gives: bool) -> Result<()> {
         let refuse = |name, what: String| Err(Error::Parameter { name, what });
@@ -94,6 +124,18 @@ impl Job {
         let sums = self.each.as_ref().is_some_and(Each::sums);
         if self.bounds.is_some() && self.reveal.column().is_none() && !sums {
             return refuse("bounds", format!("{kind} takes no numbers of a column; leave it out"));
+        }
+        if let (Reveal::Of(Statistic::Over(limit), _), Some(bounds)) = (&self.reveal, self.bounds)
+            && !(bounds.least()..bounds.most()).contains(limit)
+        {
+            let form = self.reveal.form();
+            let how = if *limit < bounds.least() { "every number is" } else { "no number is" };
+            let what = format!(
+                "{how} above {}, as each counts as within the bounds {}; choose a limit inside them",
+                form.written(*limit),
+                written(bounds, form)
+            );
+            return refuse("reveal", what);
         }
         let (to_owner, numbers) = (self.owner_gets(gives), self.reveal.column().is_some());
         if self.result_to_owner && !numbers && self.reveal != Reveal::Shares {
@@ -138,12 +180,15 @@ impl Job {
     /// What is said of the numbers of a column in the words for what a side learns.
     pub(super) fn clipped_words(&self) -> String {
         self.bounds.map_or_else(String::new, |bounds| {
-            format!(", each key's number taken as within {}", written(bounds))
+            format!(", each key's number taken as within {}", written(bounds, self.reveal.form()))
         })
     }
 
     /// What a peer that owns the column can learn by choosing its numbers.
     pub(super) fn owner_words(&self, keys: u64, about: About<'_>) -> String {
+        if self.carries(keys) == 0 {
+            return String::new();
+        }
         let to_giver = self.reveal == Reveal::Shares && self.result_to_owner && self.learns != Learns::Me;
         match self.peer_owns_result() {
             false if to_giver => format!(

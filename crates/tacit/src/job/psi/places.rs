@@ -54,19 +54,19 @@ pub(super) fn block(number: i64, absent: Option<i64>) -> Block {
 }
 
 /// Whether so many keys are enough.
-pub(super) fn enough(b: &mut Builder, matches: &Uint, min_matches: u64) -> Bit {
+pub(in crate::job) fn enough(b: &mut Builder, matches: &Uint, min_matches: u64) -> Bit {
     let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(BITS + 1));
     let matches = matches.resize(least.bits().len());
     b.le(&least, &matches)
 }
 
 /// A number cut to zero unless `by`.
-pub(super) fn gated(b: &mut Builder, number: &Uint, by: Bit) -> Uint {
+pub(in crate::job) fn gated(b: &mut Builder, number: &Uint, by: Bit) -> Uint {
     Uint::from_bits(number.bits().iter().map(|&bit| b.and(bit, by)).collect())
 }
 
 /// One bit as a number.
-pub(super) fn bit(bit: Bit) -> Uint {
+pub(in crate::job) fn bit(bit: Bit) -> Uint {
     Uint::from_bits(vec![bit])
 }
 

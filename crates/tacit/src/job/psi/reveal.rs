@@ -2,12 +2,15 @@
 
 use super::super::About;
 use super::each::Total;
+use super::elements::Elements;
 use super::statistic::{Found, Statistic};
 use crate::catalogue::VOLE;
 use crate::{Error, Result};
 use std::borrow::Cow;
+use tacit_crypto::near::one_of;
 use tacit_crypto::text::counted;
 use tacit_data::keys;
+use tacit_data::values::{self, Form};
 use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
 use tacit_psi::vole_psi::circuit::{self, Of};
@@ -64,7 +67,9 @@ impl Reveal {
     pub fn terms(&self) -> String {
         match self {
             Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => self.name().to_owned(),
-            Reveal::Of(Statistic::Over(limit), column) => format!("{}:{limit}:{column}", self.name()),
+            Reveal::Of(Statistic::Over(limit), column) => {
+                format!("{}:{}:{column}", self.name(), self.form().written(*limit))
+            }
             Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => {
                 format!("{}:{column}", self.name())
             }
@@ -84,22 +89,29 @@ impl Reveal {
         }
     }
 
+    /// How the numbers of the column are written: as decimals if its name ends in `:decimalN`, else as whole numbers.
+    pub fn form(&self) -> Form {
+        self.column().map_or(Form::Plain, form_of)
+    }
+
     /// What a side that gets this result learns of the other's keys.
-    pub(super) fn words(&self, min_matches: u64, about: About<'_>) -> String {
+    pub(super) fn words(&self, min_matches: u64, elements: Elements, about: About<'_>) -> String {
         let withheld = withheld(min_matches);
+        let which = elements.which();
         match self {
-            Reveal::Rows => "which of its own keys are among them".to_owned(),
+            Reveal::Rows => which.to_owned(),
             Reveal::Payload(columns) => {
                 let asked = match columns.is_empty() {
                     true => String::new(),
                     false => format!(", which columns of its rows {}", about.does("asked for", "asked for")),
                 };
                 format!(
-                    "which of its own keys are among them{asked}, with the columns {} that it asks for and \
-                     that {}, and of all {} how wide those columns are and the most rows a key",
+                    "{which}{asked}, with the columns {} that it asks for and \
+                     that {}{}, and of all {} how wide those columns are and the most rows a key",
                     about.of(),
                     about.does("give", "gives"),
-                    about.own("rows")
+                    elements.each(),
+                    about.own("rows"),
                 )
             }
             Reveal::Shares => {
@@ -118,25 +130,33 @@ impl Reveal {
                 let what = match statistic {
                     Statistic::Max => format!("the largest {column} of a common key"),
                     Statistic::Min => format!("the smallest {column} of a common key"),
-                    Statistic::Over(limit) => format!("how many common keys have {column} above {limit}"),
+                    Statistic::Over(limit) => {
+                        let limit = self.form().written(*limit);
+                        format!("how many common keys have {column} above {limit}")
+                    }
                 };
                 let with_one = if withheld.is_empty() { "" } else { " with one" };
-                format!("{what}, or that none has one{withheld}{with_one}")
+                format!("{what}, or that no matching key has a number{withheld}{with_one}")
             }
         }
     }
 
-    /// How a result of this kind can be abused, whatever the protocol does; nothing for those that tell
-    /// single rows.
-    pub const fn warning(&self) -> Option<&'static str> {
-        match self.is_aggregate() {
-            true => Some(
+    /// How a result of this kind, withheld of fewer than `min_matches` keys, can be abused, whatever the protocol does;
+    /// nothing for those that tell single rows.
+    pub const fn warning(&self, min_matches: u64) -> Option<&'static str> {
+        match (self.is_aggregate(), min_matches) {
+            (true, 0) => Some(
+                "a number over all common keys does not protect single keys: a side can run with few keys, or with one \
+                 that it wants to know about, and a second run with one key more tells that key's part by the \
+                 difference. Withhold numbers over few keys, and limit whom you run with, and how often",
+            ),
+            (true, _) => Some(
                 "a number over all common keys protects against neither of two ways to learn more: a side that pads its \
                  set with keys that it knows the other to have, so that the least number of matches is reached with one \
                  unknown key; and a second run with one key more, whose difference is that key's part. Limit whom you \
                  run with, and how often",
             ),
-            false => None,
+            (false, _) => None,
         }
     }
 
@@ -202,6 +222,14 @@ impl Reveal {
     }
 }
 
+/// How the numbers of a column of this name are written.
+fn form_of(column: &str) -> Form {
+    match values::Column::parse(column).form {
+        form @ Form::Decimal(_) => form,
+        _ => Form::Plain,
+    }
+}
+
 /// What is said of a least number of matches.
 pub(super) fn withheld(min_matches: u64) -> String {
     match min_matches {
@@ -211,7 +239,8 @@ pub(super) fn withheld(min_matches: u64) -> String {
 }
 
 /// Reads a kind as a user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`, `max:COL`,
-/// `min:COL` or `over:N:COL`; who gives a payload names no column here.
+/// `min:COL` or `over:N:COL`, with N as the column's numbers are written: `over:500.50:amount:decimal2`. Who gives a
+/// payload names no column here.
 impl std::str::FromStr for Reveal {
     type Err = String;
 
@@ -220,9 +249,13 @@ impl std::str::FromStr for Reveal {
         let one = || keys::plain(columns);
         Ok(match kind {
             "payload" => {
-                let columns = keys::listed(columns).into_iter().filter(|name| !name.is_empty());
-                let columns = columns.map(keys::plain).collect();
-                Reveal::Payload(columns)
+                let names = if columns.is_empty() { Vec::new() } else { keys::listed(columns) };
+                if names.iter().any(|name| name.trim().is_empty()) {
+                    return Err(
+                        "a column is missing beside a comma; write payload:a,b without a blank".to_owned()
+                    );
+                }
+                Reveal::Payload(names.into_iter().map(keys::plain).collect())
             }
             "sum" => Reveal::Sum(one()),
             "mean" => Reveal::Mean(one()),
@@ -230,14 +263,33 @@ impl std::str::FromStr for Reveal {
             "min" => Reveal::Of(Statistic::Min, one()),
             "over" => {
                 let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
-                let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
+                let limit = form_of(column)
+                    .number(limit)
+                    .map_err(|what| format!("over:N:COL: {}", unfit(limit, &what)))?;
                 Reveal::Of(Statistic::Over(limit), column.to_owned())
             }
             "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
             "rows" => Reveal::Rows,
             "count" => Reveal::Count,
-            _ => return Err(format!("give one of {}", Reveal::NAMES.join(", "))),
+            kind => {
+                return Err(format!(
+                    "there is no kind `{}`; {}",
+                    tacit_net::shown(kind),
+                    one_of(kind, Reveal::NAMES)
+                ));
+            }
         })
+    }
+}
+
+/// What is wrong with a number beside a column's, with what to do where it has a fraction and the column none.
+pub(super) fn unfit(number: &str, what: &str) -> String {
+    if number.contains(',') {
+        return "write a point, also where the table has a decimal comma".to_owned();
+    }
+    match values::fraction(number).filter(|_| what.contains("whole number")) {
+        Some(remedy) => format!("{what}; {remedy}"),
+        None => what.to_owned(),
     }
 }
 

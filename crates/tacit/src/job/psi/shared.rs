@@ -21,7 +21,7 @@ pub const MAX_SHARED: u64 = 1 << 12;
 /// What is computed of the places; both parties must compute the same. Builds a circuit's outputs.
 pub type Then<'f> = dyn Fn(&mut Builder, &[Place]) -> Vec<Uint> + 'f;
 
-pub(super) const PHASES: &[Phase] = &[
+pub(in crate::job) const PHASES: &[Phase] = &[
     ("setting up", "", 0.05),
     ("encoding", "keys", 0.1),
     ("transferring", "slots", 0.05),
@@ -37,8 +37,8 @@ pub(super) type TryThen<'f> = dyn Fn(&mut Builder, &[Place]) -> Result<Vec<Uint>
 pub(super) struct Folding<'f> {
     /// For so many places, where the numbers of the sides that are named are zero.
     pub(super) fold: &'f dyn Fn(usize, [bool; 2]) -> Result<Fold>,
-    /// Gates of the function of a key.
-    pub(super) gates: u64,
+    /// The size of the function of a key.
+    pub(super) size: folded::Size,
     /// What stands for a key without a number.
     pub(super) absent: Option<i64>,
 }
@@ -95,7 +95,8 @@ fn input(shares: &Shares, me: Party) -> BitVec {
 /// `then` makes of it to whom `options.learns` names. Returns the outputs if that is us, and the peer's
 /// distinct keys. The numbers of a side that gets the outputs count `to_owner` alone.
 ///
-/// One garbled circuit computes it, or for many keys `folding` where there is one: the sizes of both sets decide.
+/// One garbled circuit computes it, or `folding` where there is one and that costs less: the sizes of both sets and
+/// the function decide.
 ///
 /// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
 /// the two sides' functions differ.
@@ -135,18 +136,23 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
         return Ok((learns_here.then_some(outputs), shares.peer_elements));
     }
     drop(blocks);
-    let role = if me == Party::First { Owner::Garbler } else { Owner::Evaluator };
-    let output_to = match (options.learns, role) {
-        (Learns::Both, _) => OutputTo::Both,
-        (Learns::Me, Owner::Garbler) | (Learns::Peer, Owner::Evaluator) => OutputTo::Garbler,
-        _ => OutputTo::Evaluator,
-    };
+    let (role, output_to) = roles(me, options.learns);
     let smaller = shares.peer_elements.min(elements.len() as u64);
-    if let Some(folding) = folding.filter(|folding| !folded::garbled(smaller, folding.gates)) {
+    if let Some(folding) = folding.filter(|folding| !folded::garbled(smaller, folding.size)) {
         let fold = (folding.fold)(shares.bins(), silent)?;
         compare(channel, fold.digest())?;
         let mut told = |done, total| course.at(PHASES.len() - 1, done, total);
-        let outputs = folded::run(channel, base, &shares, &fold, (role, output_to), &mut told)?;
+        let [first, second] = folded::of_parties(&shares, me);
+        let share = |place: usize, word: usize| match word {
+            0 => folded::value(first, place) as u64,
+            1 => folded::value(second, place) as u64,
+            _ => {
+                let there =
+                    [first, second].map(|values| (folded::value(values, place) >> places::THERE) as u64 & 1);
+                u64::from(shares.members.get(place)) | there[0] << 1 | there[1] << 2
+            }
+        };
+        let outputs = folded::run(channel, base, &fold, &share, (role, output_to), &mut told)?;
         return Ok((outputs, shares.peer_elements));
     }
     let circuit = build(shares.bins(), silent, then)?;
@@ -164,13 +170,24 @@ pub(super) fn run<E: AsRef<[u8]> + Sync>(
     Ok((rows.and_then(|rows| rows.into_iter().next()), shares.peer_elements))
 }
 
+/// Our role in what is computed on shares, and who gets what is opened.
+pub(in crate::job) fn roles(me: Party, learns: Learns) -> (Owner, OutputTo) {
+    let role = if me == Party::First { Owner::Garbler } else { Owner::Evaluator };
+    let output_to = match (learns, role) {
+        (Learns::Both, _) => OutputTo::Both,
+        (Learns::Me, Owner::Garbler) | (Learns::Peer, Owner::Evaluator) => OutputTo::Garbler,
+        _ => OutputTo::Evaluator,
+    };
+    (role, output_to)
+}
+
 /// The circuit of [`build`] with at least one place, made ready: the first half of its inputs is the garbler's.
 pub(super) fn prepared(circuit: Circuit) -> Result<Prepared> {
     Ok(Prepared::new(circuit, vec![Owner::Garbler, Owner::Evaluator])?)
 }
 
 /// An error unless the peer computes what we do.
-fn compare(channel: &mut Channel, ours: [u8; 32]) -> Result<()> {
+pub(in crate::job) fn compare(channel: &mut Channel, ours: [u8; 32]) -> Result<()> {
     channel.send(&ours)?;
     channel.flush()?;
     let mut theirs = [0; 32];

@@ -15,7 +15,7 @@ pub enum Statistic {
     Max,
     /// The smallest.
     Min,
-    /// How many keys have one that is larger than this.
+    /// How many keys have one that is larger than this, in the smallest unit of the column.
     Over(i64),
 }
 

@@ -27,7 +27,7 @@ impl Tested {
 }
 
 /// The worst bound that `entries` promise on the peer of `outcome`.
-pub(super) fn bound(
+pub(in crate::job) fn bound(
     entries: impl Iterator<Item = &'static Entry>,
     outcome: &Outcome,
     own: u64,

@@ -54,6 +54,19 @@ fn what_numbers_over_common_keys_hold_is_what_was_measured() {
     }
 }
 
+/// Peaks in MB of the side that learns, against a peer with more keys: its tags are held up to sixteen for each own
+/// key.
+#[test]
+fn what_a_larger_peer_takes_is_what_was_measured() {
+    let peaks =
+        [(Protocol::Vole, 17, 21, 79.0), (Protocol::Vole, 20, 24, 480.1), (Protocol::Paxos, 18, 22, 203.8)];
+    for (protocol, own, peer, peak) in peaks {
+        let job = Job { protocol, ..Job::new(Learns::Me, Security::Malicious) };
+        let told = job.memory(1 << own, 1 << peer) as f64 / 1e6;
+        assert!(told >= peak && told <= 1.25 * peak + 25.0, "{protocol:?}, 2^{own} and 2^{peer}: {told}");
+    }
+}
+
 #[test]
 fn the_peer_may_have_what_memory_has_room_for() {
     let job = |asked, learns| Job { most_peer_keys: asked, ..Job::new(learns, Security::Malicious) };

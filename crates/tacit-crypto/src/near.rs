@@ -1,15 +1,32 @@
 //! Which of some names was meant by one that is none of them.
 
+use alloc::{format, string::String, vec, vec::Vec};
+
 /// The most characters of names that are compared.
 const LONGEST: usize = 64;
 
 /// The name that differs from `wanted` least: in upper and lower case, or by one change in three characters at most.
-pub(crate) fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let lower = |name: &str| name.trim().to_lowercase();
     let wanted = lower(wanted);
     let most = (wanted.chars().count() / 3).min(3);
     let near = |name: &'n str| Some((changes(&wanted, &lower(name), most)?, name));
     names.into_iter().filter_map(near).min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
+}
+
+/// What to write in place of `wanted`, which is none of the `names`: the one that is near, if there is one, and what there is.
+///
+/// ```
+/// use tacit_crypto::near::one_of;
+/// assert_eq!(one_of("paxso", ["vole", "paxos"]), "did you mean `paxos`? There are vole, paxos");
+/// assert_eq!(one_of("fast", ["vole", "paxos"]), "choose one of vole, paxos");
+/// ```
+pub fn one_of<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    match nearest(wanted, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? There are {}", names.join(", ")),
+        None => format!("choose one of {}", names.join(", ")),
+    }
 }
 
 /// How many characters must be put in, taken out, replaced, or exchanged with their neighbour, if not more than `most`.
@@ -30,7 +47,7 @@ fn changes(one: &str, other: &str, most: usize) -> Option<usize> {
             }
             row.push(least);
         }
-        before = std::mem::replace(&mut last, row);
+        before = core::mem::replace(&mut last, row);
     }
     last.pop().filter(|changes| *changes <= most)
 }

@@ -1,0 +1,181 @@
+// Step 1: the file, its columns, and what identifies a row.
+import { byId, command, fault, heads, list, make, rows, say, show } from "./dom.js";
+import { change, model, reading } from "./model.js";
+import { Refused, follow, results, start, upload } from "./server.js";
+import { bytes, number, onLanguage, t } from "./words.js";
+
+const TYPES = [
+  "text", "email", "email:gmail", "phone", "phone:DE", "phone:NL", "phone:AT", "phone:CH", "phone:FR", "phone:GB", "phone:US",
+  "date", "date:DMY", "date:MDY", "int", "decimal", "decimal:comma", "uuid", "name", "postcode:DE", "postcode:NL", "text:nfkc",
+];
+
+async function work(form, status, details) {
+  say(byId(status), t("working"));
+  try {
+    const task = await follow(await start(form), (task) => {
+      command(details, task.command);
+      const share = task.progress && task.status === "running" ? task.progress.share : null;
+      say(byId(status), share === null ? t("working") : t("working.share", { share: Math.round(100 * share) }));
+    });
+    return results(task)[0];
+  } finally {
+    say(byId(status), "");
+  }
+}
+
+export async function look(path) {
+  fault("file-fault", "");
+  show(byId("columns"), false);
+  show(byId("key-told"), false);
+  // A file that cannot be read is not the one before it.
+  change({ file: path, table: null, keys: [] });
+  try {
+    const found = await work({ kind: "check", file: path, ...reading() }, "file-status", byId("file").querySelector(".command"));
+    const suggested = keyOf(found);
+    change({ file: path, table: found, keys: suggested, columns: [], column: "" });
+    draw();
+    say(byId("file-status"), t("file.read", { rows: found.rows, columns: found.columns.length }));
+  } catch (error) {
+    fault("file-fault", error.message || t("failed"));
+    if (error.lost) throw error;
+  }
+}
+
+// The suggested key, as columns with types.
+function keyOf(table) {
+  const found = table.columns.find((column) => `${column.column}:${column.type}` === table.suggested_key);
+  const first = found || table.columns.find((column) => column.type && !column.no_key);
+  return first ? [{ column: first.column, type: first.type || "text" }] : [];
+}
+
+function draw() {
+  const table = model.table;
+  show(byId("columns"), Boolean(table));
+  if (!table) return;
+  byId("path").value = model.file;
+  say(byId("columns-about"), t("file.about", { rows: table.rows, columns: table.columns.length }));
+  list(byId("columns-hints"), table.hints);
+  const cells = table.columns.map((column) => [
+    column.column, column.no_key ? t("file.no_key", { what: column.no_key }) : column.type || "",
+    make("code", { textContent: column.example }),
+    column.empty ? `${number(column.empty)} (${number(Math.max(0.1, Math.round((1000 * column.empty) / Math.max(1, table.rows)) / 10))} %)` : "–",
+  ]);
+  const element = byId("columns-table");
+  rows(element, heads(element), cells);
+  drawKeys();
+}
+
+function drawKeys() {
+  byId("types").replaceChildren(...TYPES.map((type) => make("option", { value: type })));
+  byId("keys").replaceChildren(...model.keys.map((key, at) => {
+    const column = make("select", { id: `key-${at}` }, ...model.table.columns.map((one) =>
+      make("option", { value: one.column, textContent: one.column, selected: one.column === key.column })));
+    const type = make("input", { id: `type-${at}`, value: key.type || "text", autocomplete: "off", spellcheck: false });
+    type.setAttribute("list", "types");
+    const put = () => {
+      const keys = model.keys.slice();
+      keys[at] = { column: column.value, type: type.value.trim() };
+      change({ keys });
+      show(byId("key-told"), false);
+    };
+    column.addEventListener("change", () => {
+      type.value = model.table.columns.find((one) => one.column === column.value)?.type || "text";
+      put();
+    });
+    type.addEventListener("change", put);
+    const row = make("p", { className: "field key" },
+      make("label", { htmlFor: `key-${at}`, textContent: t("key.column", { n: at + 1 }) }), column,
+      make("label", { htmlFor: `type-${at}`, textContent: t("key.type") }), type);
+    if (model.keys.length > 1) {
+      const remove = make("button", { type: "button", textContent: t("key.remove") });
+      remove.setAttribute("aria-label", t("key.remove_this", { column: key.column }));
+      remove.addEventListener("click", () => {
+        change({ keys: model.keys.filter((_, other) => other !== at) });
+        drawKeys();
+        byId("add-key").focus();
+      });
+      row.append(remove);
+    }
+    return row;
+  }));
+}
+
+async function checkKey() {
+  fault("key-fault", "");
+  try {
+    const found = await work({ kind: "check", file: model.file, key: model.keys, ...reading() }, "key-status", byId("file").querySelector(".command"));
+    show(byId("key-told"));
+    say(byId("key-about"), t("key.about", {
+      keys: found.keys, rows: found.rows, duplicates: found.duplicates, without: found.rows_without_key,
+    }));
+    list(byId("key-refused"), (found.refused || []).map((one) => refusedLine(one)));
+    list(byId("key-hints"), found.hints || []);
+  } catch (error) {
+    show(byId("key-told"), false);
+    fault("key-fault", error.message || t("failed"));
+  }
+}
+
+// A kind of cells that are not keys, in whatever form the command tells it.
+function refusedLine(one) {
+  if (typeof one === "string") return one;
+  const words = Object.entries(one).filter(([, value]) => value !== null && typeof value !== "object");
+  return words.map(([name, value]) => `${name.replaceAll("_", " ")}: ${value}`).join(", ");
+}
+
+async function drop(file) {
+  if (!file) return;
+  fault("file-fault", "");
+  const bar = byId("copied");
+  show(bar);
+  say(byId("file-status"), t("file.copying", { name: file.name, size: bytes(file.size) }));
+  try {
+    const stored = await upload(file, (share) => { bar.value = share; }).done;
+    byId("path").value = stored.file;
+    await look(stored.file);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say(byId("file-status"), "");
+    fault("file-fault", error.message || t("lost"));
+  } finally {
+    show(bar, false);
+  }
+}
+
+// What is said of how the file is read holds for the next look at it.
+const READING = [["no-header", "noHeader", "checked"], ["decimal-comma", "decimalComma", "checked"], ["encoding", "encoding", "value"]];
+
+export function begin() {
+  for (const [id, name, property] of READING) {
+    byId(id)[property] = model[name];
+    byId(id).addEventListener("change", () => {
+      change({ [name]: property === "value" ? byId(id).value.trim() : byId(id).checked });
+      if (model.file) look(model.file);
+    });
+  }
+  byId("file-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const path = byId("path").value.trim();
+    if (path) look(path);
+    else fault("file-fault", t("file.none"));
+  });
+  const box = byId("drop");
+  byId("pick").addEventListener("change", (event) => drop(event.target.files[0]));
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    box.addEventListener(kind, (event) => {
+      event.preventDefault();
+      box.classList.toggle("over", kind === "dragover");
+      if (kind === "drop") drop(event.dataTransfer.files[0]);
+    });
+  }
+  byId("add-key").addEventListener("click", () => {
+    const taken = new Set(model.keys.map((key) => key.column));
+    const next = model.table.columns.find((one) => !taken.has(one.column) && !one.no_key);
+    if (!next) return;
+    change({ keys: [...model.keys, { column: next.column, type: next.type || "text" }] });
+    drawKeys();
+    byId(`key-${model.keys.length - 1}`).focus();
+  });
+  byId("check-key").addEventListener("click", checkKey);
+  onLanguage(draw);
+}

@@ -1,0 +1,84 @@
+// What the steps have gathered: paths, names of columns, choices. The browser keeps it for this address, so that a page
+// that is closed and opened again goes on; one of another folder begins anew.
+const KEY = "tacit-form";
+const START = {
+  file: "", table: null, keys: [], partner: "", peerFile: "", identity: "", way: "listen", address: "0.0.0.0:7700",
+  ask: "rows", result: "both", columns: [], theirColumns: "", statistic: "sum", column: "", theirColumn: "", digits: "",
+  noHeader: false, decimalComma: false, encoding: "", duplicates: "refuse", smallest: "",
+  sql: "", side: "ours", least: "", security: "malicious", run: null, folder: "",
+};
+
+function kept() {
+  try {
+    return JSON.parse(localStorage.getItem(KEY)) || {};
+  } catch {
+    return {};
+  }
+}
+
+export const model = { ...START, ...kept() };
+const listeners = [];
+
+export function change(values) {
+  Object.assign(model, values);
+  localStorage.setItem(KEY, JSON.stringify(model));
+  listeners.forEach((listener) => listener(values));
+}
+
+// Forgets what was gathered for another folder; whether it did.
+export function belongsTo(folder) {
+  const isOther = model.folder !== "" && model.folder !== folder;
+  change(isOther ? { ...START, folder } : { folder });
+  return isOther;
+}
+
+export const onChange = (listener) => listeners.push(listener);
+
+// What is asked for, who owns its columns, and who can get it.
+export const ASKS = {
+  rows: { ask: "rows", results: ["me", "peer", "both"] },
+  give: { ask: "columns", owner: "me", results: ["peer"] },
+  take: { ask: "columns", owner: "peer", results: ["me"] },
+  count: { ask: "count", results: ["me", "peer", "both"] },
+  own: { owner: "me", results: ["peer"] },
+  their: { owner: "peer", results: ["me"] },
+  question: { ask: "question", results: ["me", "peer", "both"] },
+};
+export const STATISTICS = ["sum", "mean", "max", "min"];
+
+export const isNumber = () => model.ask === "own" || model.ask === "their";
+
+// What works only against a partner that follows the protocol.
+export const needsTrust = () =>
+  model.ask === "question" || (isNumber() && ["max", "min"].includes(model.statistic));
+
+export const names = (text) => text.split(",").map((name) => name.trim()).filter(Boolean);
+
+// How the file is read.
+export const reading = () => ({ no_header: model.noHeader, decimal_comma: model.decimalComma, encoding: model.encoding });
+
+// Whether rows with the same key matter to what this side sends.
+export const sendsRows = () => model.ask === "give" || model.ask === "question";
+
+// The form of a run, or of its terms.
+export function form(kind) {
+  const { ask, owner } = ASKS[model.ask];
+  const own = owner === "me";
+  const result = ASKS[model.ask].results.includes(model.result) ? model.result : ASKS[model.ask].results[0];
+  return {
+    kind, way: model.way, address: model.address, file: model.file, key: model.keys, result, owner,
+    ...(model.peerFile ? { peer_file: model.peerFile } : { partner: model.partner }),
+    identity: model.identity,
+    ask: ask || model.statistic,
+    columns: ask === "columns" ? (own ? model.columns : names(model.theirColumns)) : [],
+    column: isNumber() ? (own ? model.column : model.theirColumn) : "",
+    digits: isNumber() ? model.digits : "",
+    min_matches: model.ask === "count" || isNumber() ? model.least : "",
+    security: needsTrust() ? "semi-honest" : model.security,
+    sql: model.ask === "question" ? model.sql : "",
+    side: model.ask === "question" ? model.side : "",
+    min_group: model.ask === "question" ? model.smallest : "",
+    duplicates: sendsRows() && model.duplicates !== "refuse" ? model.duplicates : "",
+    ...reading(),
+  };
+}
