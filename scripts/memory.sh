@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Whether memory is used as Rust wants it: `scripts/memory.sh miri [--quick]` and `scripts/memory.sh asan`.
-# Both need a nightly compiler; where there is none, they say so and end well.
+# Both need a nightly compiler; where there is none, they say so and end well. `scripts/memory.sh prepare` fetches it,
+# for who then runs both at once.
 #
 # miri   the tests of tests.miri, interpreted: any undefined behaviour ends them, leaks too.
 # asan   the unit tests of tacit-crypto by AddressSanitizer, with all kernels that this processor has.
@@ -21,6 +22,9 @@ nightly() { # nightly COMPONENT...: whether the compiler is there, which is fetc
 }
 
 case $what in
+prepare)
+  nightly miri rust-src || true
+  ;;
 miri)
   if ! nightly miri rust-src; then
     echo "left out: no nightly compiler with Miri here (rustup toolchain install nightly -c miri -c rust-src)"
@@ -52,7 +56,7 @@ asan)
   "${CARGO:-cargo}" +nightly test -p tacit-crypto --lib --target "$target"
   ;;
 *)
-  sed -n '2,6s/^# //p' "$0" >&2
+  sed -n '2,7s/^# //p' "$0" >&2
   exit 2
   ;;
 esac
