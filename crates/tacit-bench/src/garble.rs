@@ -88,6 +88,7 @@ pub(crate) fn report_alone(context: &Context, subject: &Subject, side: &Side) ->
         peer_keys: None,
         tell: Vec::new(),
         variant: String::new(),
+        beside: Vec::new(),
         one_connection: true,
     };
     let nobody = Side { wall_ms: vec![0.0; side.wall_ms.len()], cpu_ms: vec![0.0], ..Side::default() };

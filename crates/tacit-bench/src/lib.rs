@@ -69,8 +69,9 @@ A result has name, protocol, security, kind, count, threads, link, repeat, setup
 wall_ms_min, wall_ms_max, offline_ms, online_ms, ns_per_item, cpu_ms_local, cpu_ms_peer, bytes_sent,
 bytes_received, messages_sent, messages_received, rounds, peak_rss_bytes (the larger of the two processes),
 kernels, commit, machine, and where it is known limit, limit_ns_per_item and times_limit: the rate of this
-machine that binds the result, and how far from it the result is. Of vole, ot --of and triples also
-security_bits, cores and, where a check is made, statistical_bits.";
+machine that binds the result, and how far from it the result is. Of ot, vole and triples also security_bits;
+of vole, ot --of and triples cores and, where a check is made, statistical_bits; setup_bytes where a setup
+sends any.";
 
 /// What a benchmark has of the command that it is a part of.
 pub struct Context {
@@ -188,6 +189,9 @@ pub struct Common {
     /// The protocol's parameters in a word.
     #[arg(skip)]
     variant: String,
+    /// Fields of the result that follow from the parameters.
+    #[arg(skip)]
+    beside: Vec<(&'static str, f64)>,
     /// Whether each party's threads are its own affair, and share one connection.
     #[arg(skip)]
     one_connection: bool,
@@ -302,6 +306,7 @@ impl Common {
             repeat: self.repeat.into(),
             fresh: ours.fresh,
             setup_ms,
+            setup_bytes: ours.setup_bytes,
             wall_ms: wall,
             wall_ms_min: walls.iter().copied().fold(f64::INFINITY, f64::min),
             wall_ms_max: walls.iter().copied().fold(0.0, f64::max),
@@ -331,7 +336,7 @@ impl Common {
             false => median(&offline).min(wall),
         };
         record.online_ms = wall - record.offline_ms;
-        for (name, value) in (subject.more)(wall, ours) {
+        for (name, value) in self.beside.iter().copied().chain((subject.more)(wall, ours)) {
             record.more.insert(name.into(), json!(value));
         }
         bound::bind(&mut record, self.link)?;

@@ -14,6 +14,9 @@ pub(crate) struct Side {
     pub fresh: bool,
     /// Making the state that all repeats use.
     pub setup_ms: f64,
+    /// Bytes of both directions that this took.
+    #[serde(default)]
+    pub setup_bytes: u64,
     /// Each repeat, warm-up left out.
     pub wall_ms: Vec<f64>,
     /// Of each repeat, what passed before an input was needed; empty where nobody says.
@@ -78,9 +81,11 @@ pub(crate) fn measure_phases<S: Send>(
     let mut states = Vec::new();
     if !runs.fresh {
         meet(channels)?;
-        let start = Instant::now();
+        let (before, start) = (total(channels), Instant::now());
         states = setup(channels, states)?;
         side.setup_ms = milliseconds(start);
+        let passed = total(channels).since(&before);
+        side.setup_bytes = passed.bytes_sent + passed.bytes_received;
     }
     let mut passed = [0u64; 5];
     for run in 0..=runs.repeat {

@@ -6,6 +6,7 @@ use super::{Common, Subject};
 use crate::Context;
 use std::iter::repeat_with;
 use tacit::Result;
+use tacit::catalogue::Assumption;
 use tacit::crypto::{BitVec, Block, Buffer, Prg};
 use tacit::net::Channel;
 use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Sets, in_parallel};
@@ -13,6 +14,10 @@ use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotRecei
 use tacit::plan::{self, Choice, Machine, Pick, Request};
 use tacit_console::options::KindArg;
 use tacit_console::options::Security;
+
+/// OTs of a thread below which the silent protocols begin each run from nothing, unless the user says otherwise:
+/// they make up to 10^7 at a time.
+const FROM_NOTHING: usize = 1 << 20;
 
 /// OT extension: correlated, random or chosen OTs.
 #[derive(clap::Args)]
@@ -42,9 +47,11 @@ pub(crate) struct Args {
     /// Takes the parameters that suit this many OTs instead of --count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     tune_for: Option<u64>,
-    /// Begins every run from nothing, base OTs included: what one job costs. There is no setup apart then
-    #[arg(long)]
-    fresh: bool,
+    /// Begins every run from nothing, base OTs included: what one job costs. There is no setup apart then.
+    /// The default for fewer than 2^20 OTs a thread of a protocol that makes more at a time than is asked for,
+    /// as such a run would take what an earlier one left over; --fresh=false measures that
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    fresh: Option<bool>,
     /// Each party is sender and receiver at the same time, with --threads threads for each; --count is of
     /// both together
     #[arg(long)]
@@ -96,6 +103,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     // Both parties come to the same parameters, whatever each of them would measure.
     let pick = plan::pick(&request(Some(protocol.name)), &link.into(), &Machine::REFERENCE)?;
     let base_word = args.base_ot.as_ref().map(|name| format!("base {name}"));
+    common.beside.push(("security_bits", pick.extension().security_bits().into()));
     let words = [Some(pick.extension().variant()).filter(|v| !v.is_empty()), base_word];
     common.variant = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let base = crate::base::base_ot(args.base_ot.as_deref(), security)?;
@@ -115,8 +123,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         more: |_, _| Vec::new(),
     };
     let first = !common.is_peer();
-    let runs = Runs { repeat: common.repeat.into(), fresh: args.fresh };
-    let agreement = job.agreement(&*base, first).with("fresh", args.fresh);
+    let leaves_over = protocol.assumptions.contains(&Assumption::Lpn);
+    let fresh = args.fresh.unwrap_or(leaves_over && each < FROM_NOTHING);
+    if first && args.fresh.is_none() && fresh {
+        context.note("a run of so few OTs begins from nothing (--fresh); --fresh=false leaves the setup out");
+    }
+    let runs = Runs { repeat: common.repeat.into(), fresh };
+    let agreement = job.agreement(&*base, first).with("fresh", fresh);
     common.run(context, &subject, agreement, |channels| {
         let setup = |channels: &mut [Channel], last: Vec<Lane>| {
             let sources = in_parallel(&mut channels[..setups], |lane, channel| {
@@ -130,7 +143,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         let once = |_, lane: &mut Lane, channel: &mut Channel, inputs: &mut dyn FnMut()| {
             lane.run(kind, channel, each, inputs)
         };
-        measure_phases(&mut channels[..lanes], runs, setup, once)
+        let side = measure_phases(&mut channels[..lanes], runs, setup, once)?;
+        if first && side.bytes_sent + side.bytes_received == 0 {
+            context.note("no byte was sent: these OTs were left over from the warm-up or the setup");
+        }
+        Ok(side)
     })
 }
 

@@ -11,7 +11,7 @@ use crate::Context;
 use clap::Args as _;
 use serde_json::json;
 use std::collections::HashMap;
-use tacit::catalogue::{Entry, find};
+use tacit::catalogue::{Assumption, Entry, find};
 use tacit::crypto::near::one_of;
 use tacit::crypto::text::counted;
 use tacit::{Error, Result};
@@ -38,6 +38,10 @@ enum Figure {
     Total,
     /// The setup alone.
     Setup,
+    /// Setup, and what of a run passes before an input is needed.
+    Offline,
+    /// The rest of a run.
+    Online,
     /// Computing time of both parties together, for one item.
     BothPerItem,
     /// Nanoseconds of one item.
@@ -48,6 +52,12 @@ enum Figure {
     Memory { other: bool },
     /// Bytes of both directions together, the setup left out.
     Bytes,
+    /// The same in bits, of one item.
+    BitsPerItem,
+    /// Bytes of the setup, both directions together.
+    SetupBytes,
+    /// Setup and one run in nanoseconds of an AND gate, of which the paper's circuit has so many.
+    PerGate(u64),
     /// Setup and one run, and the paper's bytes of both directions.
     TotalAndBytes(u64),
     /// The runs without the setup, brought to this count.
@@ -83,11 +93,12 @@ const QUICK_MS: f64 = 2_500.0;
 const LONG_MS: f64 = 20_000.0;
 /// Links between others of the same table, which `--quick` leaves out.
 const QUICK_LEAVES_OUT: [&str; 3] = ["--link 50/0.1", "--link 500/0.1", "--link 5000/0.1"];
-/// By how much `--quick` divides the count of a row whose cost is linear in it, or nearly: not at all where
-/// parameters follow the count, and an iteration of 10^7 is all or nothing.
+/// By how much `--quick` divides the count of a row whose cost is linear in it: not at all where correlations are
+/// made many at a time and parameters follow the count.
 fn quick_divisor(words: &str) -> u64 {
     let said = words.split(' ').skip_while(|word| *word != "--protocol").nth(1);
-    if said.and_then(find).is_some_and(Entry::has_sets) { 1 } else { 32 }
+    let at_once = said.and_then(find).is_some_and(|entry| entry.assumptions.contains(&Assumption::Lpn));
+    if at_once || words.starts_with("lpn") { 1 } else { 32 }
 }
 
 /// Whether this command has a benchmark `what` of `protocol`.
@@ -200,7 +211,14 @@ fn words(row: &Row, args: &Args) -> Option<Vec<String>> {
     }
     let fixed = matches!(
         row.figure,
-        Figure::Total | Figure::Setup | Figure::BothPerItem | Figure::TotalAndBytes(_) | Figure::Scaled(_)
+        Figure::Total
+            | Figure::Setup
+            | Figure::Offline
+            | Figure::Online
+            | Figure::PerGate(_)
+            | Figure::BothPerItem
+            | Figure::TotalAndBytes(_)
+            | Figure::Scaled(_)
     );
     // Of circuits by the row, a few rows stand for all.
     let long = fixed && row.paper > QUICK_MS && !row.words.contains("--rows");
@@ -239,8 +257,13 @@ fn ours(
         Figure::Total | Figure::TotalAndBytes(_) if record.name == "psi" => record.wall_ms,
         Figure::Total | Figure::TotalAndBytes(_) => record.setup_ms + record.wall_ms,
         Figure::Setup => record.setup_ms,
+        Figure::Offline => record.setup_ms + record.offline_ms,
+        Figure::Online => record.online_ms,
         Figure::BothPerItem => (record.cpu_ms_local + record.cpu_ms_peer) / count,
         Figure::Bytes => (record.bytes_sent + record.bytes_received) as f64,
+        Figure::BitsPerItem => (record.bytes_sent + record.bytes_received) as f64 * 8.0 / count,
+        Figure::SetupBytes => record.setup_bytes as f64,
+        Figure::PerGate(_) => (record.setup_ms + record.wall_ms) * 1e6 / count,
         Figure::PerItem => record.ns_per_item,
         Figure::Beyond(words) => (record.ns_per_item - measure(words)?.ns_per_item).max(0.0),
         Figure::Memory { other } => {
@@ -268,13 +291,18 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 
 fn line(table: &Table, row: &Row, record: &Record, ours: f64, context: &Context) -> Result<()> {
     let unit = match row.figure {
-        Figure::Bytes => "bytes",
-        Figure::PerItem | Figure::Beyond(_) => "ns",
+        Figure::Bytes | Figure::SetupBytes => "bytes",
+        Figure::BitsPerItem => "bits",
+        Figure::PerItem | Figure::Beyond(_) | Figure::PerGate(_) => "ns",
         Figure::Memory { .. } => "MiB",
         Figure::Slope { .. } => "µs",
         _ => "ms",
     };
-    show(table, &row.label, record, (row.paper, ours, unit), context)?;
+    let paper = match row.figure {
+        Figure::PerGate(gates) => row.paper * 1e6 / gates as f64,
+        _ => row.paper,
+    };
+    show(table, &row.label, record, (paper, ours, unit), context)?;
     if let Figure::TotalAndBytes(paper) = row.figure {
         let bytes = (record.bytes_sent + record.bytes_received) as f64;
         show(table, &row.label, record, (paper as f64, bytes, "bytes"), context)?;
@@ -296,8 +324,25 @@ fn show(
     record.more.insert("ours".into(), json!(ours));
     record.more.insert("unit".into(), json!(unit));
     let object = serde_json::to_value(&record).map_err(|e| Error::Other(e.to_string()))?;
-    let text = format!("  {paper:>12.3} {ours:>12.3} {:>7.2}x {unit:<6} {label}", paper / ours);
+    let ratio = match ours > 0.0 {
+        true => format!("{:>7.2}x", paper / ours),
+        // A difference of two times that is within their noise.
+        false => format!("{:>8}", "none"),
+    };
+    let text = format!("  {paper:>12.3} {ours:>12.3} {ratio} {unit:<6} {label}{}", conditions(&record));
     context.result(&object, &text)
+}
+
+/// What a figure must not be read without: bits of security where they are not 128, and of circuits the AND gates.
+fn conditions(record: &Record) -> String {
+    let mut said = Vec::new();
+    if record.name == "eval" {
+        said.push(format!("{} in ours", counted(record.count, "AND gate")));
+    }
+    if let Some(bits) = record.more.get("security_bits").and_then(|bits| bits.as_f64()) {
+        said.push(format!("{bits} bits"));
+    }
+    if said.is_empty() { String::new() } else { format!(" [{}]", said.join(", ")) }
 }
 
 #[cfg(test)]
@@ -328,6 +373,7 @@ mod tests {
     fn every_table_of_the_papers_is_there_and_quick_leaves_none_empty() {
         let named: Vec<&str> = tables().map(|table| table.name).collect();
         for name in [
+            "kos15-table1",
             "kos15-table2",
             "bcgikrs19-table2",
             "bcgikrs19-table3",
@@ -355,15 +401,43 @@ mod tests {
     }
 
     #[test]
+    fn quick_divides_only_what_is_linear_in_the_count() {
+        for (words, divisor) in [
+            ("ot --protocol kos --kind rot --link lan", 32),
+            ("ot --protocol iknp --kind rot --link lan", 32),
+            ("garble aes128 --only garble", 32),
+            ("ot --protocol silent --code quasi-cyclic --kind cot --link lan", 1),
+            ("ot --protocol ferret --kind cot --link lan", 1),
+            ("ot --protocol ferret-uni --kind cot --link lan", 1),
+            ("lpn --set paper", 1),
+        ] {
+            assert_eq!(quick_divisor(words), divisor, "{words}");
+        }
+    }
+
+    #[test]
+    fn rows_say_gates_and_bits() {
+        let eval = Record { name: "eval".into(), count: 6400, ..Record::default() };
+        assert_eq!(conditions(&eval), " [6400 AND gates in ours]");
+        let mut ot = Record { name: "ot".into(), ..Record::default() };
+        assert_eq!(conditions(&ot), "");
+        ot.more.insert("security_bits".into(), json!(136.0));
+        assert_eq!(conditions(&ot), " [136 bits]");
+    }
+
+    #[test]
     fn figures_come_out_at_the_size_and_in_the_unit_of_the_paper() {
         let record = Record {
             count: 1000,
             wall_ms: 2.0,
             setup_ms: 5.0,
+            offline_ms: 1.5,
+            online_ms: 0.5,
             cpu_ms_local: 1.0,
             cpu_ms_peer: 3.0,
             bytes_sent: 7,
             bytes_received: 8,
+            setup_bytes: 77,
             ns_per_item: 9.0,
             peak_rss_bytes_local: 2 << 20,
             peak_rss_bytes_peer: 3 << 20,
@@ -379,8 +453,11 @@ mod tests {
         assert_eq!(of(Figure::Run), 20.0);
         assert_eq!(of(Figure::Total), 7.0);
         assert_eq!(of(Figure::Setup), 5.0);
+        assert_eq!((of(Figure::Offline), of(Figure::Online)), (6.5, 0.5));
         assert_eq!(of(Figure::BothPerItem), 0.004);
         assert_eq!(of(Figure::Bytes), 15.0);
+        assert_eq!((of(Figure::BitsPerItem), of(Figure::SetupBytes)), (0.12, 77.0));
+        assert_eq!(of(Figure::PerGate(1)), 7000.0);
         assert_eq!((of(Figure::PerItem), of(Figure::Beyond("larger".into()))), (9.0, 9.0 - 4.0));
         assert_eq!((of(Figure::Memory { other: false }), of(Figure::Memory { other: true })), (2.0, 3.0));
         assert_eq!(of(Figure::TotalAndBytes(7)), 7.0);

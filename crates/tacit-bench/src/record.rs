@@ -30,6 +30,9 @@ pub(crate) struct Record {
     pub fresh: bool,
     /// Once for all runs.
     pub setup_ms: f64,
+    /// Bytes of both directions that this took.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub setup_bytes: u64,
     /// Of each run, the part that needs no input.
     pub offline_ms: f64,
     /// Of each run, the part that waits for an input.
@@ -65,6 +68,10 @@ pub(crate) struct Record {
     /// Fields of one benchmark alone.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Record {

@@ -246,6 +246,15 @@ pub enum Error {
         /// The fingerprint of this side's key; `None` where keys are to be exchanged by a code.
         key: Option<String>,
     },
+    /// A relay serves some keys only, and none of those that this side wants to meet.
+    #[error(
+        "the relay {address} does not serve your peer's key: its operator must allow that key too; do you have \
+         your peer's current public key file?"
+    )]
+    PeerNotServed {
+        /// Where.
+        address: String,
+    },
     /// A relay turned this side away for another reason.
     #[error("the relay {address} rejected this side: {reason}")]
     TurnedAway {
@@ -358,6 +367,7 @@ impl Error {
             | Error::NotRelay { .. }
             | Error::RelayLost { .. }
             | Error::NotServed { .. }
+            | Error::PeerNotServed { .. }
             | Error::TurnedAway { .. }
             | Error::Unresolved { .. }
             | Error::Broken => Fault::Link,

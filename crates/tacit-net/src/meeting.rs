@@ -37,6 +37,9 @@ pub(crate) const REFUSED: u8 = b'!';
 pub(crate) const TAKEN: &[u8] = b"taken";
 /// The reason for a key that is not among those that a relay serves.
 pub(crate) const NOT_SERVED: &[u8] = b"this relay does not serve your key; ask who runs it to add it";
+/// The reason for who wants to meet none of these.
+pub(crate) const PEER_NOT_SERVED: &[u8] =
+    b"this relay does not serve the other side's key; ask who runs it to add it";
 /// The reasons that pass.
 pub(crate) const REASONS_THAT_PASS: [&str; 2] =
     ["too many wait here; try again later", "too many pairs speak here; try again later"];
@@ -262,6 +265,9 @@ impl Route {
         }
         if reason == NOT_SERVED {
             return Failure::Never(Error::NotServed { address, key: Some(self.key.fingerprint()) });
+        }
+        if reason == PEER_NOT_SERVED {
+            return Failure::Never(Error::PeerNotServed { address });
         }
         match REASONS_THAT_PASS.iter().find(|full| full.as_bytes() == reason) {
             Some(full) => Failure::Later(Error::TurnedAway { address, reason: (*full).to_owned() }),

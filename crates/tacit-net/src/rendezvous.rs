@@ -11,8 +11,8 @@ use crate::cancel::Cancel;
 use crate::crowd::{makes_room, network};
 use crate::keys::{PublicKey, SIGNATURE, fingerprint_bytes};
 use crate::meeting::{
-    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, NOT_SERVED, Part,
-    REASONS_THAT_PASS, REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
+    CALL_CHALLENGE, CALL_HEAD, CONNECTS, CONTEXT, LISTENS, MAGIC, MOST_WANTED, NOT_SERVED, PEER_NOT_SERVED,
+    Part, REASONS_THAT_PASS, REFUSED, STILL_WAITS, TAKEN, WAITS, fill, signed, tail,
 };
 use crate::relay::relay;
 use crate::tcp::{TcpLink, await_fd};
@@ -436,6 +436,14 @@ impl House {
         if self.served.as_ref().is_some_and(|served| !served.contains(&fingerprint)) {
             refuse(&stream, NOT_SERVED);
             return Err(format!("a key that is not served, {}", shown(&fingerprint)));
+        }
+        // Whoever wants only keys that can never come would wait until its time is over.
+        if let Some(served) = &self.served
+            && !wanted.is_empty()
+            && !wanted.iter().any(|wanted| served.contains(wanted))
+        {
+            refuse(&stream, PEER_NOT_SERVED);
+            return Err(format!("it waits for a key that is not served, {}", shown(&wanted[0])));
         }
         let told = Instant::now();
         Ok(Caller { stream, from, part, fingerprint, wanted: wanted.to_vec(), told })

@@ -39,6 +39,21 @@ fn kos_table_2() -> Vec<Row> {
     KOS_TABLE_2.iter().flat_map(row).collect()
 }
 
+/// What the paper's protocol sends for each OT, and once.
+fn kos_table_1() -> Vec<Row> {
+    let row = |label: &str, figure, paper| Row {
+        label: label.into(),
+        words: "ot --protocol kos --kind rot".into(),
+        count: 10_000_000,
+        figure,
+        paper,
+    };
+    vec![
+        row("bits of a random OT", Figure::BitsPerItem, 128.0),
+        row("bytes beside them", Figure::SetupBytes, 10_000.0),
+    ]
+}
+
 const BCGIKRS_LINKS: [(&str, &str); 3] =
     [("10 Gbit/s", "10000/0"), ("100 Mbit/s, 40 ms", "100/40"), ("10 Mbit/s, 40 ms", "10/40")];
 const QUASI_CYCLIC: &str = "silent --code quasi-cyclic";
@@ -119,6 +134,36 @@ const FERRET_TABLE_4: &[(&str, &str, [f64; 6])] = &[
     (FERRET.name, "malicious", [818.0, 184.0, 107.0, 42.0, 37.0, 32.0]),
 ];
 
+/// Bits of a correlation in table 3, and bytes of the setup in table 4, over any link.
+const FERRET_TABLE_3_BITS: &[(&str, &str, f64)] = &[
+    (IKNP.name, "semi-honest", 128.0),
+    (QUASI_CYCLIC, "semi-honest", 0.1),
+    (FERRET_UNI.name, "semi-honest", 0.73),
+    (FERRET.name, "semi-honest", 0.44),
+    (KOS.name, "malicious", 128.0),
+    (QUASI_CYCLIC, "malicious", 0.1),
+    (FERRET_UNI.name, "malicious", 0.73),
+    (FERRET.name, "malicious", 0.44),
+];
+const FERRET_TABLE_4_BYTES: &[(&str, &str, f64)] = &[
+    (FERRET_UNI.name, "semi-honest", 1.51e6),
+    (FERRET.name, "semi-honest", 1.13e6),
+    (FERRET_UNI.name, "malicious", 1.51e6),
+    (FERRET.name, "malicious", 1.13e6),
+];
+/// The link of the rows that count bytes.
+const COUNTED: u32 = 100;
+
+fn communication(table: &[(&str, &str, f64)], count: u64, figure: fn() -> Figure) -> Vec<Row> {
+    let one = |(protocol, security, paper): &(&str, &str, f64)| {
+        let mut row = by_rate(&[(protocol, security, [*paper; 6])], count, figure)
+            .swap_remove(FERRET_MBPS.iter().position(|mbps| *mbps == COUNTED).unwrap_or(0));
+        row.label = row.label.replace(&format!("{COUNTED} Mbit/s"), "communication");
+        row
+    };
+    table.iter().map(one).collect()
+}
+
 fn by_rate(table: &[(&str, &str, [f64; 6])], count: u64, figure: fn() -> Figure) -> Vec<Row> {
     let row = |protocol: &str, security: &str, mbps: u32, paper: f64| Row {
         label: format!("{}, {security}, {mbps} Mbit/s", protocol.split(' ').next().unwrap_or(protocol)),
@@ -155,12 +200,20 @@ fn ferret_table_5() -> Vec<Row> {
         add("SPCOT, all executions", &regular, Figure::Beyond(ENCODING.into()), spcot);
         add("LPN encoding", ENCODING, Figure::PerItem, encoding);
         add("Ferret-Reg, in all", &regular, Figure::PerItem, total);
-        add("Ferret-Uni, beyond that", &run(FERRET_UNI.name), Figure::Beyond(regular.clone()), uni);
+        let uniform = run("ferret-uni --set paper");
+        add("Ferret-Uni, beyond that", &uniform, Figure::Beyond(regular.clone()), uni);
     }
     rows
 }
 
 pub(super) const TABLES: &[Table] = &[
+    Table {
+        name: "kos15-table1",
+        title: "Keller, Orsini, Scholl 2015, table 1: communication, this work's row",
+        needs: ("ot", &KOS),
+        rows: kos_table_1,
+        note: "the paper's bytes have the check in them, which ours sends with the OTs; its base OTs are others",
+    },
     Table {
         name: "kos15-table2",
         title: "Keller, Orsini, Scholl 2015, table 2: 10^7 random OTs in each direction, base OTs not \
@@ -191,8 +244,12 @@ pub(super) const TABLES: &[Table] = &[
         name: "ferret-table3",
         title: "Yang, Weng, Lan, Zhang, Wang 2020, table 3: 10^7 correlated OTs, setup not counted",
         needs: ("ot", &FERRET),
-        rows: || by_rate(FERRET_TABLE_3, 10_000_000, || Figure::Run),
-        note: "the paper has five threads, ours one; its one-way delay is not given, ours is 0.1 ms",
+        rows: || {
+            let mut rows = by_rate(FERRET_TABLE_3, 10_000_000, || Figure::Run);
+            rows.extend(communication(FERRET_TABLE_3_BITS, 10_000_000, || Figure::BitsPerItem));
+            rows
+        },
+        note: "communication without the setup; the paper has five threads, ours one; its one-way delay is not given, ours is 0.1 ms",
     },
     Table {
         name: "ferret-table4",
@@ -200,8 +257,10 @@ pub(super) const TABLES: &[Table] = &[
         needs: ("ot", &FERRET),
         rows: || {
             let mut rows = by_rate(FERRET_TABLE_4, 1000, || Figure::Setup);
-            rows.iter_mut()
-                .for_each(|row| row.words = row.words.replace(" --kind", " --tune-for 10000000 --kind"));
+            rows.extend(communication(FERRET_TABLE_4_BYTES, 1000, || Figure::SetupBytes));
+            rows.iter_mut().for_each(|row| {
+                row.words = row.words.replace(" --kind", " --fresh=false --tune-for 10000000 --kind");
+            });
             rows
         },
         note: "of the parameters that suit 10^7 and the link; ours has the base OTs in it; the paper has \
@@ -212,7 +271,7 @@ pub(super) const TABLES: &[Table] = &[
         title: "Yang, Weng, Lan, Zhang, Wang 2020, table 5: where the time of a malicious correlated OT goes",
         needs: ("ot", &FERRET),
         rows: ferret_table_5,
-        note: "the paper's parameters (of Ferret-Reg); LPN encoding is measured alone, SPCOT is the rest \
+        note: "the paper's parameters; LPN encoding is measured alone, SPCOT is the rest \
                of the whole; the paper has five threads, ours one",
     },
 ];

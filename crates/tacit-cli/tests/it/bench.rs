@@ -248,6 +248,8 @@ fn the_code_of_ferret_is_measured_alone_and_auto_by_both_parties_alike() {
         let args = ["bench", "ot", "--count", "1000", "--repeat", "1", "--protocol", protocol, "--set", set];
         let said = results(bench.run(&[&["--json"][..], &args].concat()).success()).remove(0);
         assert_eq!(said["security"], security, "{protocol} {set}");
+        let bits = said["security_bits"].as_f64().unwrap();
+        assert_eq!(bits >= 128.0, security == "malicious", "{protocol} {set} {bits}");
     }
     bench.run(&["bench", "lpn", "--set", "z"]).fails_with(2, &["`z`", "paper-setup"]);
     let auto = ["--json", "bench", "ot", "--count", "1000", "--repeat", "1", "--security", "semi-honest"];
@@ -256,6 +258,28 @@ fn the_code_of_ferret_is_measured_alone_and_auto_by_both_parties_alike() {
     let silent = ["--json", "bench", "ot", "--count", "1000", "--repeat", "1", "--protocol", "silent"];
     let silent = results(bench.run(&silent).success()).remove(0);
     assert_eq!((&silent["protocol"], &silent["variant"]), (&"silent".into(), &"code linear".into()));
+}
+
+/// A few OTs of a protocol that makes many at a time: a run that lives on what was left over is not taken for one.
+#[test]
+fn few_silent_ots_are_measured_from_nothing_unless_that_is_declined() {
+    let bench = Bench::new();
+    let words = |format: &'static str, fresh: &'static str| {
+        let words =
+            [format, "bench", "ot", "--protocol", "ferret", "--set", "e", "--count", "1000", "--repeat", "1"];
+        words.into_iter().chain([fresh]).filter(|word| !word.is_empty()).collect::<Vec<_>>()
+    };
+    let result = |fresh| results(bench.run(&words("--json", fresh)).success()).remove(0);
+    let note = |fresh| bench.run(&words("", fresh)).err;
+    let sent = |result: &Value| ["bytes_sent", "bytes_received"].map(|field| result[field].as_u64().unwrap());
+    let whole = result("");
+    assert!(whole["fresh"] == true && sent(&whole).iter().all(|bytes| *bytes > 1000), "{whole}");
+    assert!(note("").contains("--fresh=false"), "{}", note(""));
+    let rest = result("--fresh=false");
+    assert!(rest["fresh"].is_null() && rest["setup_bytes"].as_u64() > Some(1000), "{rest}");
+    assert!(sent(&rest) == [0, 0] && note("--fresh=false").contains("left over"), "{rest}");
+    // One whose cost follows the count is measured as ever.
+    assert!(ot(&bench, &[])["fresh"].is_null());
 }
 
 /// The page as a browser sees it; `None` where there is no browser.

@@ -283,4 +283,7 @@ fn a_relay_for_some_keys_serves_them_alone() {
         "email",
     ]);
     wait(eve).fails_with(4, &["does not serve your key"]);
+    let alice = ["psi", "--via", &address, "--identity", "alice.key", "--peer", "eve.pub"];
+    let alice = bench.spawn(&[&alice[..], &["--input", "bob.csv", "--key", "email"]].concat());
+    wait(alice).fails_with(4, &["does not serve your peer's key"]);
 }

@@ -168,6 +168,11 @@ pub trait Extension: Debug + Send + Sync {
         0
     }
 
+    /// Bits of security against computing: fewer for an LPN set that protects against nobody.
+    fn security_bits(&self) -> u32 {
+        128
+    }
+
     /// The parameters in one word; empty where there are none to choose.
     fn variant(&self) -> String {
         String::new()

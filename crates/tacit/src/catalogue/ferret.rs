@@ -138,6 +138,10 @@ impl Extension for Ferret {
         self.config.protects()
     }
 
+    fn security_bits(&self) -> u32 {
+        self.config.params.security_bits
+    }
+
     fn variant(&self) -> String {
         format!("set {}, {} lanes", self.config.params.name, self.config.lanes.count())
     }
@@ -186,6 +190,10 @@ impl Extension for FerretUni {
 
     fn protects(&self) -> Option<Security> {
         self.0.protects()
+    }
+
+    fn security_bits(&self) -> u32 {
+        self.0.params.security_bits
     }
 
     fn variant(&self) -> String {
