@@ -98,26 +98,30 @@ pub(super) fn overfull(shape: clustered::Shape, keys: &[Block], values: &[Block]
             out
         })
         .collect();
-    // (pivot, row, sum), reduced so that no pivot is in another row.
+    // (pivot, row with its sum), which is zero at the pivots of those before it. Most factors are zero at first, as a key
+    // has few slots, and portable products are slow.
     let mut rows: Vec<(usize, Vec<Block>)> = Vec::new();
     for (index, value) in values.iter().enumerate() {
         let mut row: Vec<Block> = coefficients.iter().map(|column| column[index]).collect();
         row.push(*value);
         for (pivot, other) in &rows {
             let factor = row[*pivot];
-            gf128::multiply_add(&mut row, other, factor);
+            if factor != Block::ZERO {
+                gf128::multiply_add(&mut row, other, factor);
+            }
         }
         let Some(pivot) = row[..slots].iter().position(|entry| *entry != Block::ZERO) else { continue };
         let inverse = gf128::inverse(row[pivot]);
         gf128::scale(&mut row, inverse);
-        for (_, other) in &mut rows {
-            let factor = other[pivot];
-            gf128::multiply_add(other, &row, factor);
-        }
         rows.push((pivot, row));
+        if rows.len() == slots {
+            break;
+        }
     }
     let mut store = vec![Block::ZERO; slots];
-    rows.iter().for_each(|(pivot, row)| store[*pivot] = row[slots]);
+    for (pivot, row) in rows.iter().rev() {
+        store[*pivot] = row[slots] ^ gf128::inner_product(&row[..slots], &store);
+    }
     store
 }
 
