@@ -6,7 +6,7 @@ use super::{Common, Subject};
 use crate::Context;
 use std::iter::repeat_with;
 use tacit::Result;
-use tacit::catalogue::Assumption;
+use tacit::catalogue::{Assumption, Entry};
 use tacit::crypto::{BitVec, Block, Buffer, Prg};
 use tacit::net::Channel;
 use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Sets, in_parallel};
@@ -123,8 +123,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         more: |_, _| Vec::new(),
     };
     let first = !common.is_peer();
-    let leaves_over = protocol.assumptions.contains(&Assumption::Lpn);
-    let fresh = args.fresh.unwrap_or(leaves_over && each < FROM_NOTHING);
+    let fresh = args.fresh.unwrap_or(makes_many_at_once(protocol) && each < FROM_NOTHING);
     if first && args.fresh.is_none() && fresh {
         context.note("a run of so few OTs begins from nothing (--fresh); --fresh=false leaves the setup out");
     }
@@ -149,6 +148,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         }
         Ok(side)
     })
+}
+
+/// Whether a protocol makes its correlations many at a time, so that a run may take what an earlier one left over.
+pub(crate) fn makes_many_at_once(protocol: &Entry) -> bool {
+    protocol.assumptions.iter().any(|one| matches!(one, Assumption::Lpn | Assumption::DualLpn))
 }
 
 /// Bytes that both parties together hold.

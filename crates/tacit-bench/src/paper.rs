@@ -11,7 +11,7 @@ use crate::Context;
 use clap::Args as _;
 use serde_json::json;
 use std::collections::HashMap;
-use tacit::catalogue::{Assumption, Entry, find};
+use tacit::catalogue::{Entry, find};
 use tacit::crypto::near::one_of;
 use tacit::crypto::text::counted;
 use tacit::{Error, Result};
@@ -97,8 +97,11 @@ const QUICK_LEAVES_OUT: [&str; 3] = ["--link 50/0.1", "--link 500/0.1", "--link 
 /// made many at a time and parameters follow the count.
 fn quick_divisor(words: &str) -> u64 {
     let said = words.split(' ').skip_while(|word| *word != "--protocol").nth(1);
-    let at_once = said.and_then(find).is_some_and(|entry| entry.assumptions.contains(&Assumption::Lpn));
-    if at_once || words.starts_with("lpn") { 1 } else { 32 }
+    if said.and_then(find).is_some_and(super::ot::makes_many_at_once) || words.starts_with("lpn") {
+        1
+    } else {
+        32
+    }
 }
 
 /// Whether this command has a benchmark `what` of `protocol`.
@@ -340,7 +343,7 @@ fn conditions(record: &Record) -> String {
         said.push(format!("{} in ours", counted(record.count, "AND gate")));
     }
     if let Some(bits) = record.more.get("security_bits").and_then(|bits| bits.as_f64()) {
-        said.push(format!("{bits} bits"));
+        said.push(counted(bits as u64, "bit"));
     }
     if said.is_empty() { String::new() } else { format!(" [{}]", said.join(", ")) }
 }
