@@ -389,9 +389,11 @@ mod tests {
                     std::fs::write(&file, &text).unwrap();
                     let line = [&["tacit".to_owned()][..], &words, std::slice::from_ref(&config)].concat();
                     let merged = merge(&command, line).unwrap_or_else(|e| panic!("{words:?}: {text}: {e}"));
-                    let value = value.trim_matches('"');
-                    let expected =
-                        if value == "true" { format!("--{name}") } else { format!("--{name}={value}") };
+                    // A flag, and not an option that takes the word.
+                    let expected = match value.as_str() {
+                        "true" => format!("--{name}"),
+                        text => format!("--{name}={}", text.trim_matches('"')),
+                    };
                     assert!(
                         merged.arguments.contains(&expected),
                         "{words:?}: {text}: {:?}",
