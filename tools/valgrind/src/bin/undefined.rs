@@ -28,7 +28,6 @@ use tacit_ot::{
     BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, RotReceiver, RotSender, Security,
     VoleReceiver, VoleSender, base,
 };
-use tacit_psi::{link, paxos};
 use tacit_store::sealed::{FileKey, Keys, Purpose};
 use tacit_valgrind::request::{self, undefined};
 use tacit_valgrind::wire;
@@ -367,26 +366,6 @@ fn authenticated() {
     assert!(public_bits(&a) == public_bits(&b));
 }
 
-/// Identifiers of two sets. Where an element is stored depends on the element, which its owner alone sees, and is no
-/// secret here: the seeds are, and with them VOLE, the stores' masks, both functions' values and the identifiers.
-fn linked() {
-    const N: u64 = 200;
-    let party = |channel: &mut Channel, from: u64, seed| {
-        let elements: Vec<_> = (from..from + N).map(u64::to_le_bytes).collect();
-        let options = paxos::Options {
-            learns: paxos::Learns::Both,
-            security: Security::Malicious,
-            min_peer_elements: 0,
-            max_peer_elements: N,
-            base: &Dealt,
-        };
-        link::run(channel, &mut prg(seed), &elements, &options, &mut |_, _, _, _| ())
-    };
-    let (one, two) = wire::run(|channel| party(channel, 0, 1), |channel| party(channel, N / 2, 2));
-    let (one, two) = (one.expect("honest"), two.expect("honest"));
-    assert!(shown(&one.identifiers)[N as usize / 2..] == shown(&two.identifiers)[..N as usize / 2]);
-}
-
 fn sealing() {
     const PURPOSE: Purpose = Purpose { sealing: "test: seal", mac: "test: mac", check: "test: check" };
     let key = FileKey::from_bytes(&secret([5; 32])).expect("32 bytes");
@@ -467,7 +446,6 @@ const CASES: &[Case] = &[
     ("ole f128", ole::<F128>),
     ("yao", yao),
     ("authenticated", authenticated),
-    ("link", linked),
     ("sealing", sealing),
     ("key handling", key_handling),
 ];
