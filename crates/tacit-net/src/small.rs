@@ -2,7 +2,7 @@
 //! `<(…)`, and are waited for ten seconds at most; one that no process has opened to write, for one.
 
 use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::Path;
 #[cfg(unix)]
 use std::time::{Duration, Instant};
@@ -79,15 +79,15 @@ fn of_stream(mut stream: File, is_pipe: bool, most: u64, bytes: &mut Vec<u8>) ->
             }
             Ok(0) => return Ok(()),
             Ok(count) => bytes.extend_from_slice(&piece[..count]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let left = end.saturating_duration_since(Instant::now());
                 let is_ready =
                     crate::tcp::await_fd(&stream, Interest::Read, left).map_err(io::Error::other)?;
                 if !is_ready {
                     let what =
                         format!("nothing came out of it for {} s; name a file", PIPE_PATIENCE.as_secs());
-                    return Err(io::Error::new(ErrorKind::TimedOut, what));
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, what));
                 }
             }
             Err(error) => return Err(error),
