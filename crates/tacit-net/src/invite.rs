@@ -8,25 +8,23 @@
 //! Where the two meet, at a relay or at a port, proves nothing and learns nothing: a relay sees the code's number,
 //! which names the place, and never its words.
 
-use crate::address::resolve;
+mod port;
+
 use crate::cancel::Cancel;
-use crate::crowd::makes_room;
 use crate::keys::{PublicKey, SIGNATURE};
 use crate::meeting::{Part, Route};
 use crate::setup::{Options, Protection, bound, later, left};
-use crate::tcp::await_fd;
 use crate::tls::Tls;
 use crate::waiting::{Event, News, Observer, Vigil};
-use crate::{Agreement, Error, Identity, Limits, Party, Proxy, Result, link::Interest};
+use crate::{Agreement, Error, Identity, Limits, Party, Proxy, Result};
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use spake2::{Ed25519Group, Password, Spake2};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tacit_crypto::Prg;
 use tacit_crypto::near::nearest;
@@ -48,10 +46,6 @@ const EXCHANGE: Duration = Duration::from_secs(30);
 const GREETING: Duration = Duration::from_secs(10);
 /// Time for a caller to show whether it has the code: at a relay others wait meanwhile.
 const CALLER: Duration = Duration::from_secs(10);
-/// Callers at a port who are listened to at once.
-const AT_ONCE: usize = 64;
-/// Between looks at what callers said and whether somebody calls.
-const LOOK: Duration = Duration::from_millis(100);
 /// Places at a relay are drawn below this first; ten times as many each time it is taken.
 const PLACES_AT_FIRST: u64 = 100;
 const PLACES_AT_MOST: u64 = 1_000_000;
@@ -61,8 +55,6 @@ const DRAWS: usize = 16;
 const FIRST_CONTACT: Duration = Duration::from_secs(10);
 /// The first pause before it is called again.
 const CALL_AGAIN: Duration = Duration::from_millis(250);
-/// How long a port is called, and its name is looked up.
-const CALL: Duration = Duration::from_secs(10);
 /// Pause before a place that is taken is asked for again.
 const PLACE_AGAIN: Duration = Duration::from_secs(2);
 /// How long to wait for the other unless said otherwise.
@@ -223,7 +215,7 @@ fn introduced(
             let socket = bound(address)?;
             let code = Code::draw(u32::from(socket.local_addr()?.port()));
             tell(&code);
-            Door::Port(address, socket, code)
+            Door::Port(socket, code)
         }
     };
     let (end, alone) = (patience.end(), AtomicBool::new(false));
@@ -237,7 +229,7 @@ fn introduced(
                 let code = told.insert(code);
                 stream.and_then(|stream| Heard::of(stream, code, &alone))
             }
-            Door::Port(address, socket, code) => Some(heard_at_port(address, socket, code, patience, end)?),
+            Door::Port(socket, code) => Some(port::heard(socket, code, patience, end)?),
         };
         if let Some(heard) = heard {
             return heard.answer(identity, comment);
@@ -249,101 +241,7 @@ fn introduced(
 enum Door<'a> {
     /// At this relay, and the code once it was told.
     Relay(&'a str, Option<Code>),
-    Port(&'a str, TcpListener, Code),
-}
-
-/// What the first caller at a port says that shows whether it has the code. All who are there are listened to at once:
-/// one that is silent keeps nobody else away.
-fn heard_at_port(
-    address: &str,
-    socket: &TcpListener,
-    code: &Code,
-    patience: &Patience,
-    end: Instant,
-) -> Result<Heard> {
-    let (tell, told) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let mut callers = Callers(Vec::new());
-        for number in 0.. {
-            let (stream, from) = loop {
-                patience.cancel.check()?;
-                for (number, heard) in told.try_iter() {
-                    let at = callers.0.iter().position(|caller| caller.number == number);
-                    let caller = at.map(|at| callers.0.remove(at));
-                    if let Some(heard) = heard {
-                        // This one is answered.
-                        caller.into_iter().for_each(Caller::keep);
-                        return Ok(heard);
-                    }
-                }
-                if left(end).is_zero() {
-                    let after = patience.wait.unwrap_or(WAIT);
-                    return Err(Error::NoPeer { address: address.to_owned(), after, callers: String::new() });
-                }
-                await_fd(socket, Interest::Read, LOOK.min(left(end)))?;
-                match socket.accept() {
-                    Ok(caller) => break caller,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                    // Files may be short for a moment.
-                    Err(_) => std::thread::sleep(LOOK),
-                }
-            };
-            let Ok(copy) = stream.try_clone() else { continue };
-            let keyed = Arc::new(AtomicBool::new(false));
-            callers.add(Caller { number, from: from.ip(), stream: Some(copy), keyed: keyed.clone() });
-            let tell = tell.clone();
-            let listen = move || _ = tell.send((number, Heard::of(stream, code, &keyed)));
-            if std::thread::Builder::new().spawn_scoped(scope, listen).is_err() {
-                callers.0.pop();
-            }
-        }
-        unreachable!("numbers do not end")
-    })
-}
-
-/// Who is listened to at a port; hung up on when dropped, which ends the thread that listens.
-struct Callers(Vec<Caller>);
-
-struct Caller {
-    number: u64,
-    from: IpAddr,
-    stream: Option<TcpStream>,
-    /// It has done its part of SPAKE2, which costs it as much as us.
-    keyed: Arc<AtomicBool>,
-}
-
-impl Caller {
-    /// It is not hung up on.
-    fn keep(mut self) {
-        self.stream = None;
-    }
-}
-
-impl Callers {
-    /// Where there are many, the one that [makes room](makes_room) is hung up on: of those who only came, if there is
-    /// one.
-    fn add(&mut self, caller: Caller) {
-        if self.0.len() >= AT_ONCE {
-            let silent = |at: &usize| !self.0[*at].keyed.load(Ordering::Relaxed);
-            let mut from: Vec<usize> = (0..self.0.len()).filter(silent).collect();
-            if from.is_empty() {
-                from = (0..self.0.len()).collect();
-            }
-            if let Some(at) = makes_room(from.iter().map(|at| self.0[*at].from)) {
-                self.0.remove(from[at]);
-            }
-        }
-        self.0.push(caller);
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        if let Some(stream) = &self.stream {
-            // Whoever has hung up already needs no more.
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
+    Port(TcpListener, Code),
 }
 
 /// What shows who the other is, for people.
@@ -464,55 +362,12 @@ pub fn join(
             met?.0
         }
         Place::Port(address) => {
-            let (stream, keyed) = called(address, code, patience)?;
+            let (stream, keyed) = port::called(address, code, patience)?;
             return exchanged(stream, &keyed, identity, comment);
         }
     };
     let keyed = Keyed::of(&mut stream, code, false, EXCHANGE)?;
     exchanged(stream, &keyed, identity, comment)
-}
-
-/// Calls the one who listens at `address`, tells what it waits for meanwhile, and gives up after [`CALL`].
-fn called(address: &str, code: &Code, patience: &Patience) -> Result<(TcpStream, Keyed)> {
-    let (call, caller) = mpsc::channel();
-    let (to, with, limit) = (address.to_owned(), code.clone(), CALL.min(left(patience.end())));
-    let calling = move || {
-        // Nobody listens any more where the waiting was ended.
-        let _ = call.send(dial(&to, limit).and_then(|mut stream| {
-            let keyed = Keyed::of(&mut stream, &with, false, EXCHANGE)?;
-            Ok((stream, keyed))
-        }));
-    };
-    std::thread::Builder::new().name("tacit-join".to_owned()).spawn(calling)?;
-    let (place, start) = (address.to_owned(), Instant::now());
-    let mut vigil =
-        Vigil::new(&patience.observer, Party::Second, proof(code), place, start, Some(limit + GREETING));
-    loop {
-        patience.cancel.check()?;
-        match caller.recv_timeout(LOOK) {
-            Ok(done) => return done,
-            Err(mpsc::RecvTimeoutError::Timeout) => vigil.go_on(None),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(Error::lost("while keys were exchanged"));
-            }
-        }
-    }
-}
-
-/// A connection to `address`, which each of a name's addresses has its part of `limit` to give.
-fn dial(address: &str, limit: Duration) -> Result<TcpStream> {
-    let start = Instant::now();
-    let end = later(start, limit);
-    let targets = resolve(address, limit, &mut |_| ())?;
-    let mut reason = "the name has no address".to_owned();
-    for (at, target) in targets.iter().enumerate() {
-        let part = left(end) / (targets.len() - at) as u32;
-        match TcpStream::connect_timeout(target, part.max(Duration::from_millis(1))) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => reason = error.to_string(),
-        }
-    }
-    Err(Error::Unreachable { address: address.to_owned(), after: start.elapsed(), reason })
 }
 
 /// Sends this side's key, and takes the other's.
@@ -724,6 +579,7 @@ fn fill(stream: &mut TcpStream, bytes: &mut [u8], end: Instant) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc;
 
     #[test]
     fn there_are_256_words_all_different_and_a_code_is_read_as_people_type_it() {
@@ -755,49 +611,6 @@ mod tests {
             seen.extend(Code::draw(1).words.split('-').map(str::to_owned));
         }
         assert_eq!(seen.len(), 256);
-    }
-
-    /// Runs `with` while the first of two waits at a port of its own choice; both, and what came of the invitation.
-    fn invited(
-        with: impl FnOnce(&Code, &Place, &Identity, &Patience),
-    ) -> ([Identity; 2], Result<Introduced>) {
-        let (tell, told) = mpsc::channel();
-        let identities = [(); 2].map(|()| Identity::generate().unwrap());
-        let patience = Patience { wait: Some(Duration::from_secs(60)), ..Patience::default() };
-        let ended = std::thread::scope(|scope| {
-            let inviter = scope.spawn(|| {
-                let place = Place::Port("127.0.0.1:0".to_owned());
-                invite(&place, &identities[0], "one", &patience, |code| tell.send(code.clone()).unwrap())
-            });
-            let code: Code = told.recv().unwrap();
-            let place = Place::Port(format!("127.0.0.1:{}", code.place));
-            with(&code, &place, &identities[1], &patience);
-            inviter.join().unwrap()
-        });
-        (identities, ended)
-    }
-
-    /// Who comes in to be silent, before or after a greeting, in whatever number.
-    #[test]
-    fn silent_callers_keep_nobody_away() {
-        let mut joined = None;
-        let (identities, invited) = invited(|code, place, identity, patience| {
-            let Place::Port(address) = place else { panic!("a port") };
-            let silent: Vec<TcpStream> = (0..3 * AT_ONCE)
-                .map(|at| {
-                    let mut stream = TcpStream::connect(address).unwrap();
-                    // Some of them were hung up on already.
-                    let _ = stream.write_all(&MAGIC[..if at % 2 == 0 { MAGIC.len() } else { 0 }]);
-                    stream
-                })
-                .collect();
-            let start = Instant::now();
-            joined = Some(join(place, code, identity, "two", patience).unwrap().key);
-            assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
-            drop(silent);
-        });
-        let [one, two] = identities.map(|identity| identity.public());
-        assert_eq!((joined, invited.unwrap().key), (Some(one), two));
     }
 
     /// At a relay callers take turns, and the one who joins waits its own out.
@@ -861,27 +674,6 @@ mod tests {
             drop((first, holds));
             cancel.cancel();
         });
-    }
-
-    #[test]
-    fn one_attempt_uses_up_a_code_however_many_callers_there_are() {
-        let (_, invited) = invited(|code, place, identity, patience| {
-            let guesses: Vec<Code> = WORDS
-                .split_whitespace()
-                .take(4)
-                .map(|word| Code { place: code.place, words: Zeroizing::new(format!("{word}-{word}")) })
-                .filter(|guess| guess != code)
-                .collect();
-            std::thread::scope(|scope| {
-                let tries: Vec<_> = guesses
-                    .iter()
-                    .map(|guess| scope.spawn(move || join(place, guess, identity, "", patience).is_err()))
-                    .collect();
-                assert!(tries.into_iter().all(|one| one.join().unwrap()));
-            });
-            assert!(join(place, code, identity, "", patience).is_err());
-        });
-        assert!(matches!(invited, Err(Error::WrongCode)));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What a side says while it waits for the other: for whom, where, and since when.
 //!
 //! A line says so at the start. On a terminal one below it is kept up to date; elsewhere the first comes
-//! again each minute. Strangers are noted when their number has doubled, so that thousands of them make few
-//! lines.
+//! again each minute. A page gets an object each second. Strangers are noted when their number has doubled,
+//! so that thousands of them make few lines.
 
 use crate::cli::fault::one_line;
 use crate::cli::progress::Mode;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 use tacit::net::{Event, Observer, Party};
@@ -24,6 +25,11 @@ pub(crate) fn observer(mode: Mode, peer: &str) -> Observer {
     let display = Mutex::new(Display::default());
     Observer::new(move |event| {
         let mut display = locked(&display);
+        if mode == Mode::Objects
+            && let Some(object) = object(event)
+        {
+            return tacit_console::say(&object.to_string());
+        }
         match event {
             Event::Waiting { party, proof, address, waited, patience, obstacle } => {
                 let begun = SystemTime::now().checked_sub(*waited).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -56,6 +62,20 @@ pub(crate) fn observer(mode: Mode, peer: &str) -> Observer {
             _ => {}
         }
     })
+}
+
+/// What a page gets of the waiting: the peer's part in it, where, since when, and what the last attempt met; null when it
+/// is over.
+fn object(event: &Event) -> Option<Value> {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    match event {
+        Event::Waiting { party, address, waited, patience, obstacle, .. } => Some(json!({ "waiting": {
+            "listens": *party == Party::First, "address": address, "waited_ms": milliseconds(*waited),
+            "patience_ms": patience.map(milliseconds), "obstacle": obstacle.as_deref().map(one_line),
+        } })),
+        Event::Over => Some(json!({ "waiting": null })),
+        _ => None,
+    }
 }
 
 /// A holder of the lock that panicked leaves a display that is still right.
@@ -135,6 +155,26 @@ mod tests {
             let now = start + Duration::from_secs(seconds);
             assert_eq!((display.is_due(false, now), display.is_due(true, now)), (due, false), "{seconds} s");
         }
+    }
+
+    #[test]
+    fn a_page_gets_whom_a_side_waits_for_and_why() {
+        let waiting = Event::Waiting {
+            party: Party::Second,
+            proof: "no TLS".to_owned(),
+            address: "shop.example:7700".to_owned(),
+            waited: Duration::from_millis(1500),
+            patience: None,
+            obstacle: Some("Connection\nrefused".to_owned()),
+        };
+        let told = json!({ "waiting": {
+            "listens": false, "address": "shop.example:7700", "waited_ms": 1500, "patience_ms": null,
+            "obstacle": "Connection refused",
+        } });
+        assert_eq!(object(&waiting), Some(told));
+        assert_eq!(object(&Event::Over), Some(json!({ "waiting": null })));
+        let (address, number, vacant) = ("r:1".to_owned(), 7, Duration::from_secs(20));
+        assert_eq!(object(&Event::Vacant { address, number, vacant }), None, "this one is a note");
     }
 
     #[test]
