@@ -14,6 +14,8 @@ const FOLDER_LOCK: &str = "tacit-ui.lock";
 pub(crate) const MOST_DROPPED: u64 = 16 << 30;
 /// Characters of a name that a dropped file keeps.
 const LONGEST_NAME: usize = 100;
+/// Where a partner's new key comes until it replaces the old one.
+const REPLACING: &str = "replacing";
 /// Characters of a partner's name.
 const LONGEST_PARTNER: usize = 40;
 /// Partners, dropped files and runs that are listed.
@@ -89,7 +91,7 @@ impl Folder {
             Err(TryLockError::Error(error)) => return Err(Error::file(path, "cannot be locked", error)),
         }
         let path = path.canonicalize().map_err(fault("cannot be found"))?;
-        for inner in ["keys", "partners", "files", "runs"] {
+        for inner in ["keys", "partners", "files", "runs", REPLACING] {
             private_folder(&path.join(inner)).map_err(|e| Error::file(&path, "cannot be written", e))?;
         }
         Ok(Folder { path, _lock: opened })
@@ -111,15 +113,33 @@ impl Folder {
 
     /// The file of a partner's public key.
     ///
-    /// Errors: a name that is more than letters, digits, hyphens and underscores.
+    /// Errors: a name that is more than letters, digits, hyphens, underscores, and blanks between them.
     pub(crate) fn partner(&self, name: &str) -> std::result::Result<PathBuf, String> {
+        self.key_file("partners", name)
+    }
+
+    /// Where the new key of a partner comes that replaces the one of [`partner`](Self::partner).
+    pub(crate) fn replacement(&self, name: &str) -> std::result::Result<PathBuf, String> {
+        self.key_file(REPLACING, name)
+    }
+
+    fn key_file(&self, inner: &str, name: &str) -> std::result::Result<PathBuf, String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        match !name.is_empty() && name.len() <= LONGEST_PARTNER && name.chars().all(is_plain) {
-            true => Ok(self.path.join("partners").join(format!("{name}.pub"))),
+        let are_words = name.split(' ').all(|word| !word.is_empty() && word.chars().all(is_plain));
+        match name.len() <= LONGEST_PARTNER && are_words {
+            true => Ok(self.path.join(inner).join(format!("{name}.pub"))),
             false => Err(format!(
-                "name the partner by letters, digits, hyphens and underscores, at most {LONGEST_PARTNER} of them"
+                "name the partner by letters A to Z, digits, hyphens, underscores and single blanks between them, at \
+                 most {LONGEST_PARTNER} characters"
             )),
         }
+    }
+
+    /// The dropped file called `name`, if there is one.
+    pub(crate) fn dropped_file(&self, name: &str) -> Option<PathBuf> {
+        let path = self.path.join("files").join(name);
+        let is_here = plain_name(name) == name && path.symlink_metadata().is_ok_and(|one| one.is_file());
+        is_here.then_some(path)
     }
 
     /// The folder of the run with this number.
@@ -303,8 +323,29 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::open(&home.path().join("ui")).unwrap();
         assert!(folder.partner("shop-2_a").unwrap().ends_with("partners/shop-2_a.pub"));
-        for wrong in ["", "../keys/tacit", "a/b", "a.b", "ä", " ", &"a".repeat(41)] {
-            assert!(folder.partner(wrong).is_err(), "{wrong}");
+        assert!(folder.partner("Corner shop 2").unwrap().ends_with("partners/Corner shop 2.pub"));
+        let wrong =
+            ["", "../keys/tacit", "a/b", "a.b", "ä", " ", " a", "a ", "a  b", "a\tb", &"a".repeat(41)];
+        for wrong in wrong {
+            assert!(folder.partner(wrong).is_err() && folder.replacement(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_a_dropped_file_is_found_by_its_name() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&home.path().join("ui")).unwrap();
+        let stored = folder.store("a b.csv", &mut &b"x"[..]).unwrap();
+        assert_eq!(folder.dropped_file("a_b.csv"), Some(stored));
+        std::fs::write(folder.path().join("keys/tacit.key"), "secret").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path().join("keys/tacit.key"), folder.path().join("files/link"))
+            .unwrap();
+        let other = folder.path().join("keys/tacit.key").display().to_string();
+        for wrong in
+            ["", ".", "..", "a b.csv", "../keys/tacit.key", "../files/a_b.csv", "none", "link", &other]
+        {
+            assert_eq!(folder.dropped_file(wrong), None, "{wrong}");
         }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Plan {
     pub outputs: Vec<String>,
     /// Files that are written before it starts.
     pub files: Vec<(PathBuf, String)>,
+    /// A partner's key that replaces another: where the new one comes, and where the old one is.
+    replaces: Option<[PathBuf; 2]>,
     /// The form, for the history.
     pub about: Value,
 }
@@ -72,6 +74,7 @@ impl Plan {
             text: None,
             outputs: Vec::new(),
             files: Vec::new(),
+            replaces: None,
             about: form.clone(),
         };
         let form = Form { fields: object, folder };
@@ -100,13 +103,32 @@ impl Plan {
                 .filter(|name| is_output(name))
                 .collect(),
             files: Vec::new(),
+            replaces: None,
             about: record["about"].clone(),
         })
     }
 
     /// The command as a shell takes it.
     pub(crate) fn shown(&self) -> String {
-        self.text.clone().unwrap_or_else(|| shell::command("tacit", &self.words))
+        let command = || shell::command("tacit", &self.words);
+        let moved = self.replaces.iter().map(|paths| {
+            let words: Vec<OsString> = paths.iter().map(|path| path.clone().into_os_string()).collect();
+            format!(" && {}", shell::command("mv", &words))
+        });
+        self.text.clone().unwrap_or_else(|| command() + &moved.collect::<String>())
+    }
+
+    /// Takes away what an earlier command of this kind left behind.
+    pub(crate) fn prepare(&self) {
+        if let Some([new, _]) = &self.replaces {
+            // The command itself says so if it is there still.
+            let _ = std::fs::remove_file(new);
+        }
+    }
+
+    /// Puts a partner's new key in the place of the old one.
+    pub(crate) fn replace(&self) -> std::io::Result<()> {
+        self.replaces.as_ref().map_or(Ok(()), |[new, old]| std::fs::rename(new, old))
     }
 
     /// Whether it gets a folder and a line in the history.
@@ -136,9 +158,20 @@ impl Plan {
     fn check(&mut self, form: &Form<'_>) -> Refusable<()> {
         self.words(["check"]).path("input", &form.file("file")?);
         if !form.list("key")?.is_empty() {
-            self.option("key", &form.keys("key")?);
+            self.identifiers(form)?;
         }
         self.table(form)
+    }
+
+    /// What identifies a row, or else each further identifier does.
+    fn identifiers(&mut self, form: &Form<'_>) -> Refusable<()> {
+        self.option("key", &form.keys("key")?);
+        for columns in form.list("or_key")? {
+            let columns = columns.as_array().and_then(|columns| key_columns(columns));
+            let columns = columns.ok_or("choose the columns of each further identifier")?;
+            self.option("or-key", &columns);
+        }
+        Ok(())
     }
 
     /// How the file is read.
@@ -156,12 +189,14 @@ impl Plan {
 
     /// An exchange of public keys.
     fn meet(&mut self, form: &Form<'_>) -> Refusable<()> {
-        let file = form.folder.partner(&form.text("name")?)?;
+        let name = form.text("name")?;
+        let mut file = form.folder.partner(&name)?;
         if file.exists() {
-            return Err(format!(
-                "there is a partner called {} already; choose another name",
-                form.text("name")?
-            ));
+            if !form.is_set("replace") {
+                return Err(format!("there is a partner called {name} already; choose another name"));
+            }
+            let new = form.folder.replacement(&name)?;
+            self.replaces = Some([new.clone(), std::mem::replace(&mut file, new)]);
         }
         self.words([self.kind]);
         let way =
@@ -200,7 +235,7 @@ impl Plan {
         if is_question {
             self.question(form, run)?;
         } else {
-            self.option("key", &form.keys("key")?);
+            self.identifiers(form)?;
             self.intersection(form)?;
         }
         let (is_run, gets) = (self.kind == "run", form.choice("result", &["me", "peer", "both"])?);
@@ -259,19 +294,56 @@ impl Plan {
     }
 
     fn question(&mut self, form: &Form<'_>, run: &Path) -> Refusable<()> {
+        self.sql(form, run)?;
+        self.option("side", form.choice("side", &["ours", "theirs"])?);
+        if let Some(least) = form.maybe("min_group")? {
+            self.option("min-group", &least);
+        }
+        Ok(())
+    }
+
+    /// The text of a question.
+    fn sql(&mut self, form: &Form<'_>, run: &Path) -> Refusable<()> {
         let sql = form.long_text("sql")?;
         match self.kind {
             // The text is part of what is shown, and of a run's folder.
-            "run" => {
+            "run" | "request" => {
                 let file = run.join(QUESTION_FILE);
                 self.path("sql-file", &file);
                 self.files.push((file, sql));
             }
             _ => self.option("sql", &sql),
         }
-        self.option("side", form.choice("side", &["ours", "theirs"])?);
+        Ok(())
+    }
+
+    /// A question to a service: one of its own by name with the values of its parameters, or a text.
+    fn service_question(&mut self, form: &Form<'_>, run: &Path) -> Refusable<()> {
+        match form.maybe("question")? {
+            None => self.sql(form, run)?,
+            Some(name) => {
+                self.option("question", &name);
+                for one in form.list("set")? {
+                    let (name, value) = (one["name"].as_str(), one["value"].as_str());
+                    let set = name.zip(value).map(|(name, value)| format!("{name}={value}"));
+                    let set = set.filter(|set| is_line(set) && !set.starts_with('='));
+                    self.option("set", &set.ok_or("give a value for each parameter of the question")?);
+                }
+            }
+        }
         if let Some(least) = form.maybe("min_group")? {
             self.option("min-group", &least);
+        }
+        self.option("security", "semi-honest");
+        Ok(())
+    }
+
+    /// A lookup in a service's tag file: of single keys, or of the rows of a table.
+    fn lookup(&mut self, form: &Form<'_>) -> Refusable<()> {
+        self.path("tags", &form.file("tags")?);
+        for value in form.list("values")? {
+            let value = value.as_str().filter(|value| is_line(value));
+            self.option("value", value.ok_or("write one key a line")?);
         }
         Ok(())
     }
@@ -284,18 +356,32 @@ impl Plan {
             self.word("--list");
             return Ok(());
         }
-        self.path("input", &form.file("file")?);
-        self.table(form)?;
-        self.option("key", &form.keys("key")?);
-        let gets = form.maybe_choice("result", &["me", "peer", "both"])?;
+        let is_lookup = form.maybe("tags")?.is_some();
+        let is_question = form.is_set("asks");
+        let has_table = !is_lookup || form.list("values")?.is_empty();
+        if has_table {
+            self.path("input", &form.file("file")?);
+            self.table(form)?;
+        }
+        if !is_question {
+            self.identifiers(form)?;
+        }
+        // What a lookup shows, and to whom, leaves no choice.
+        let gets = if is_lookup { None } else { form.maybe_choice("result", &["me", "peer", "both"])? };
         if let Some(gets) = gets {
             self.option("result", gets);
         }
-        if let Some(reveal) = form.maybe("reveal")? {
-            self.option("reveal", &reveal);
-        }
-        if let Some(security) = form.maybe_choice("security", &["malicious", "semi-honest"])? {
-            self.option("security", security);
+        if is_lookup {
+            self.lookup(form)?;
+        } else if is_question {
+            self.service_question(form, run)?;
+        } else {
+            if let Some(reveal) = form.maybe("reveal")? {
+                self.option("reveal", &reveal);
+            }
+            if let Some(security) = form.maybe_choice("security", &["malicious", "semi-honest"])? {
+                self.option("security", security);
+            }
         }
         if self.kind == "offer" {
             self.word("--dry-run");
@@ -304,12 +390,15 @@ impl Plan {
             self.option("terms", &form.text("terms")?);
             self.word("--yes");
             self.path("records", &form.folder.records());
-            let is_rows =
-                form.maybe("reveal")?.is_none_or(|kind| kind == "rows" || kind.starts_with("payload"));
-            if is_rows && gets != Some("peer") {
+            let is_plain = !is_lookup && !is_question;
+            let is_number =
+                form.maybe("reveal")?.is_some_and(|kind| kind != "rows" && !kind.starts_with("payload"));
+            if has_table && gets != Some("peer") && !(is_plain && is_number) {
                 self.output(run, "output", RESULT_FILE);
             }
-            self.output(run, "report", REPORT_FILE);
+            if is_plain {
+                self.output(run, "report", REPORT_FILE);
+            }
         }
         self.word("--");
         self.word(form.text("job")?);
@@ -457,19 +546,22 @@ impl Form<'_> {
 
     /// Columns with their types.
     fn keys(&self, name: &str) -> Refusable<String> {
-        let one = |key: &Value| {
-            let column = quoted(key["column"].as_str()?);
-            let kind = key["type"].as_str().unwrap_or_default();
-            let is_type = kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_".contains(&byte));
-            let text = if kind.is_empty() || kind == "text" { column } else { format!("{column}:{kind}") };
-            (is_type && is_line(&text)).then_some(text)
-        };
-        let keys: Option<Vec<String>> = self.list(name)?.iter().map(one).collect();
-        match keys {
-            Some(keys) if !keys.is_empty() => Ok(keys.join(",")),
-            _ => Err("choose the column that both files have in common".to_owned()),
-        }
+        key_columns(self.list(name)?)
+            .ok_or_else(|| "choose the column that both files have in common".to_owned())
     }
+}
+
+/// Columns of a key with their types, as an option has them; nothing where one is not a column with a type, or none is.
+fn key_columns(columns: &[Value]) -> Option<String> {
+    let one = |key: &Value| {
+        let column = quoted(key["column"].as_str()?);
+        let kind = key["type"].as_str().unwrap_or_default();
+        let is_type = kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_~".contains(&byte));
+        let text = if kind.is_empty() || kind == "text" { column } else { format!("{column}:{kind}") };
+        (is_type && is_line(&text)).then_some(text)
+    };
+    let columns: Option<Vec<String>> = columns.iter().map(one).collect();
+    columns.filter(|columns| !columns.is_empty()).map(|columns| columns.join(","))
 }
 
 fn is_line(text: &str) -> bool {
@@ -551,6 +643,120 @@ mod tests {
             let columns = json!({ "ask": "columns", "owner": "peer", "columns": ["a", "b:c"] });
             let found = words(run(columns), folder).unwrap();
             assert!(found.contains(&"--reveal=payload:a,\"b:c\"".to_owned()), "{found:?}");
+        });
+    }
+
+    #[test]
+    fn a_service_is_asked_for_lookups_and_for_answers() {
+        with_folder(|folder| {
+            let of = |more: Value| {
+                let form = run(json!({ "way": "connect", "job": "j", "terms": "ab", "kind": "request" }));
+                let mut form = form.as_object().unwrap().clone();
+                form.extend(more.as_object().unwrap().clone());
+                let plan = Plan::of_form(&json!(form), folder, Path::new("/run"))?;
+                let words: Vec<String> =
+                    plan.words.iter().skip(4).map(|word| word.to_string_lossy().into_owned()).collect();
+                Ok::<_, String>((words, plan))
+            };
+            let end = [
+                "--terms=ab".to_owned(),
+                "--yes".to_owned(),
+                format!("--records={}", folder.records().display()),
+            ];
+            let (words, plan) = of(json!({
+                "asks": true, "question": "by_town", "result": "me", "min_group": "50", "reveal": "question",
+                "set": [{ "name": "least", "value": "-5" }, { "name": "town", "value": "Bonn = B" }],
+            }))
+            .unwrap();
+            let asked = [
+                "--input=/t/a.csv",
+                "--result=me",
+                "--question=by_town",
+                "--set=least=-5",
+                "--set=town=Bonn = B",
+                "--min-group=50",
+                "--security=semi-honest",
+            ];
+            let all = [
+                &asked.map(str::to_owned)[..],
+                &end,
+                &["--output=/run/result.csv", "--", "j"].map(str::to_owned),
+            ]
+            .concat();
+            assert_eq!((words, plan.outputs), (all, vec![RESULT_FILE.to_owned()]));
+            let (words, plan) =
+                of(json!({ "asks": true, "sql": "SELECT 1;\n--x", "result": "peer" })).unwrap();
+            assert!(words.contains(&"--sql-file=/run/question.sql".to_owned()), "{words:?}");
+            assert!(plan.outputs.is_empty() && plan.files[0].1 == "SELECT 1;\n--x");
+            let key = "--key=\"mail, own\":email";
+            let (words, plan) =
+                of(json!({ "tags": "/t/x.tags", "values": ["a@x.example", "--yes"] })).unwrap();
+            let asked = [key, "--tags=/t/x.tags", "--value=a@x.example", "--value=--yes"];
+            let all = [&asked.map(str::to_owned)[..], &end, &["--", "j"].map(str::to_owned)].concat();
+            assert_eq!((words, plan.outputs.len()), (all, 0));
+            let (words, plan) = of(json!({ "tags": "/t/x.tags", "values": [] })).unwrap();
+            assert_eq!(words[..3], ["--input=/t/a.csv", key, "--tags=/t/x.tags"]);
+            assert_eq!(plan.outputs, [RESULT_FILE]);
+            for wrong in [
+                json!({ "asks": true }),
+                json!({ "asks": true, "question": "q", "set": [{ "name": "", "value": "1" }] }),
+                json!({ "asks": true, "question": "q", "set": [{ "name": "a", "value": "1\n" }] }),
+                json!({ "asks": true, "question": "q", "set": [{ "name": "a" }] }),
+                json!({ "tags": "/t/x.tags", "values": [""] }),
+                json!({ "tags": "/t/x.tags", "values": "a" }),
+            ] {
+                assert!(of(wrong.clone()).is_err(), "{wrong}");
+            }
+        });
+    }
+
+    #[test]
+    fn each_further_identifier_is_an_option_of_its_own() {
+        with_folder(|folder| {
+            let more = json!([
+                [{ "column": "tel", "type": "phone:NL" }],
+                [{ "column": "last", "type": "name~1" }, { "column": "a,b", "type": "text" }],
+            ]);
+            let options = ["--or-key=tel:phone:NL", "--or-key=last:name~1,\"a,b\""];
+            for kind in ["run", "terms", "check", "request"] {
+                let form =
+                    run(json!({ "kind": kind, "or_key": more, "way": "connect", "job": "j", "terms": "0" }));
+                let found = words(form, folder).unwrap();
+                let at = found.iter().position(|word| word == "--key=\"mail, own\":email").unwrap();
+                assert_eq!(found[at + 1..at + 3], options, "{kind}");
+            }
+            let wrong = json!([[], [{ "column": "a", "type": "name;x" }], "tel", [{ "type": "name" }]]);
+            for one in wrong.as_array().unwrap() {
+                let said = words(run(json!({ "or_key": [one] })), folder).unwrap_err();
+                assert_eq!(said, "choose the columns of each further identifier", "{one}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_partner_s_key_is_replaced_only_on_purpose_and_by_one_that_came() {
+        with_folder(|folder| {
+            let old = folder.partner("Corner shop").unwrap();
+            std::fs::write(&old, "old").unwrap();
+            let form = |more: Value| {
+                let mut form = json!({ "kind": "join", "name": "Corner shop", "way": "via", "address": "r:1", "code": "c" });
+                form.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                Plan::of_form(&form, folder, Path::new("/run"))
+            };
+            for more in [json!({}), json!({ "replace": false }), json!({ "replace": "true" })] {
+                assert!(form(more).is_err_and(|said| said.contains("already")));
+            }
+            let plan = form(json!({ "replace": true })).unwrap();
+            let new = folder.replacement("Corner shop").unwrap();
+            assert!(plan.words.contains(&format!("--out={}", new.display()).into()), "{:?}", plan.words);
+            assert!(plan.shown().ends_with(&format!(" && mv '{}' '{}'", new.display(), old.display())));
+            std::fs::write(&new, "of a try before").unwrap();
+            plan.prepare();
+            assert!(!new.exists() && plan.replace().is_err());
+            assert_eq!(std::fs::read(&old).unwrap(), b"old");
+            std::fs::write(&new, "new").unwrap();
+            plan.replace().unwrap();
+            assert_eq!((std::fs::read(&old).unwrap(), new.exists()), (b"new".to_vec(), false));
         });
     }
 

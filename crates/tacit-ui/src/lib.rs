@@ -6,6 +6,7 @@
 //! given the random token of the printed address; see `guard` for what it refuses, and why.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod folder;
 mod form;
 #[cfg(feature = "fuzzing")]

@@ -1,5 +1,6 @@
 //! What the page can ask for, and where each answer comes from.
 
+use crate::addresses;
 use crate::folder::{Folder, MOST_DROPPED};
 use crate::form::Plan;
 use crate::guard::{Guard, same, secret};
@@ -22,7 +23,7 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'; sandbox";
 /// The page's files: path, type, content.
-const ASSETS: [(&str, &str, &str); 17] = [
+const ASSETS: [(&str, &str, &str); 23] = [
     ("/", "text/html; charset=utf-8", include_str!("page/page.html")),
     ("/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
@@ -31,13 +32,19 @@ const ASSETS: [(&str, &str, &str); 17] = [
     ("/dom.js", SCRIPT_KIND, include_str!("page/dom.js")),
     ("/model.js", SCRIPT_KIND, include_str!("page/model.js")),
     ("/words.js", SCRIPT_KIND, include_str!("page/words.js")),
+    ("/said.js", SCRIPT_KIND, include_str!("page/said.js")),
     ("/file.js", SCRIPT_KIND, include_str!("page/file.js")),
+    ("/keys.js", SCRIPT_KIND, include_str!("page/keys.js")),
+    ("/stored.js", SCRIPT_KIND, include_str!("page/stored.js")),
     ("/partner.js", SCRIPT_KIND, include_str!("page/partner.js")),
+    ("/waits.js", SCRIPT_KIND, include_str!("page/waits.js")),
+    ("/summary.js", SCRIPT_KIND, include_str!("page/summary.js")),
     ("/ask.js", SCRIPT_KIND, include_str!("page/ask.js")),
     ("/sql.js", SCRIPT_KIND, include_str!("page/sql.js")),
     ("/run.js", SCRIPT_KIND, include_str!("page/run.js")),
     ("/history.js", SCRIPT_KIND, include_str!("page/history.js")),
     ("/service.js", SCRIPT_KIND, include_str!("page/service.js")),
+    ("/requests.js", SCRIPT_KIND, include_str!("page/requests.js")),
     ("/words/en.json", JSON_KIND, include_str!("page/words/en.json")),
     ("/words/de.json", JSON_KIND, include_str!("page/words/de.json")),
 ];
@@ -148,6 +155,7 @@ impl Routes {
                 let is_ended = id.is_some_and(|id| self.tasks.cancel(id));
                 Ok(json_of(200, &json!({ "cancelled": is_ended })))
             }
+            (false, "/api/delete") => self.delete(&form(request)?),
             (false, "/api/ticket") => self.ticket(&form(request)?),
             _ => Err(refused(404, "there is no such page")),
         }
@@ -157,6 +165,7 @@ impl Routes {
         let mut state = self.folder.listed();
         state["release"] = json!(env!("CARGO_PKG_VERSION"));
         state["directory"] = json!(std::env::current_dir().ok());
+        state["addresses"] = json!(addresses::of_this_machine());
         state["tasks"] = json!(self.tasks.listed());
         json_of(200, &state)
     }
@@ -189,6 +198,22 @@ impl Routes {
         })?;
         let bytes = std::fs::metadata(&file).map(|metadata| metadata.len()).unwrap_or(0);
         Ok(json_of(200, &json!({ "file": file, "bytes": bytes })))
+    }
+
+    /// Deletes a dropped file.
+    fn delete(&self, form: &Value) -> Result<Response, Response> {
+        let file = form["name"].as_str().and_then(|name| self.folder.dropped_file(name));
+        let file = file.ok_or_else(|| refused(404, "there is no such dropped file"))?;
+        if self.tasks.uses(&file) {
+            return Err(refused(
+                409,
+                "a command that is under way uses this file; wait for it, or cancel it",
+            ));
+        }
+        let shown = file.display();
+        std::fs::remove_file(&file)
+            .map_err(|error| refused(409, &format!("{shown} cannot be deleted: {error}")))?;
+        Ok(json_of(200, &json!({ "deleted": file })))
     }
 
     fn start(&self, form: &Value) -> Result<Response, Response> {

@@ -50,6 +50,8 @@ struct State {
     child: Option<Child>,
     cancelled: Option<Instant>,
     progress: Option<Value>,
+    /// For whom it waits, as it told last.
+    waiting: Option<Value>,
     results: Vec<Value>,
     notes: Vec<String>,
     error: Option<Value>,
@@ -93,7 +95,8 @@ impl Task {
         json!({
             "id": self.id, "kind": self.plan.kind, "command": self.plan.shown(), "about": self.plan.about,
             "started": state.started, "ended": state.ended, "status": status, "code": state.code,
-            "progress": state.progress, "results": state.results, "notes": state.notes, "error": state.error,
+            "progress": state.progress, "waiting": state.waiting, "results": state.results,
+            "notes": state.notes, "error": state.error,
             "outputs": sizes.collect::<Vec<_>>(), "folder": self.folder,
         })
     }
@@ -109,6 +112,9 @@ impl Task {
         match object {
             Some(object) if object["progress"].is_object() => {
                 state.progress = Some(object["progress"].clone())
+            }
+            Some(object) if object.get("waiting").is_some_and(|one| one.is_object() || one.is_null()) => {
+                state.waiting = Some(object["waiting"].clone()).filter(Value::is_object);
             }
             Some(object) if object["error"].is_object() => state.error = Some(object["error"].clone()),
             _ => keep(&mut state.notes, line),
@@ -147,10 +153,24 @@ impl Task {
     }
 
     fn finish(&self, code: Option<i32>) {
+        // A key is replaced only by one that came.
+        let replaced = if code == Some(0) { self.plan.replace() } else { Ok(()) };
         let mut state = self.lock();
         state.child = None;
+        state.waiting = None;
         state.code = code;
+        if let Err(error) = replaced {
+            let message = format!("the new key arrived, but cannot replace the old one: {error}");
+            state.error = Some(json!({ "code": 3, "blame": "input", "message": message }));
+            state.code = Some(3);
+        }
         state.ended = Some(now());
+    }
+
+    /// Whether it is under way with this file.
+    fn uses(&self, file: &Path) -> bool {
+        let is_it = |named: &str| std::path::absolute(named).is_ok_and(|named| named == file);
+        !self.is_over() && self.plan.about["file"].as_str().is_some_and(is_it)
     }
 }
 
@@ -238,7 +258,7 @@ impl Tasks {
             if let Some(fields) = told.as_object_mut() {
                 // Lines of other commands' results are long, and asked for one by one.
                 let is_long = !matches!(task.plan.kind, "invite" | "join" | "run" | "request");
-                ["notes", "progress"].iter().for_each(|name| _ = fields.remove(*name));
+                ["notes", "progress", "waiting"].iter().for_each(|name| _ = fields.remove(*name));
                 if is_long {
                     fields.remove("results");
                 }
@@ -278,6 +298,7 @@ impl Tasks {
             true => Some(self.folder.make_run(id).map_err(fault)?),
             false => None,
         };
+        plan.prepare();
         for (path, text) in std::mem::take(&mut plan.files) {
             self.folder.write(&path, text.as_bytes()).map_err(fault)?;
         }
@@ -297,6 +318,7 @@ impl Tasks {
             child: Some(child),
             cancelled: None,
             progress: None,
+            waiting: None,
             results: Vec::new(),
             notes: Vec::new(),
             error: None,
@@ -332,6 +354,12 @@ impl Tasks {
             return Err("no thread can be started; end other programs first".to_owned());
         }
         Ok(id)
+    }
+
+    /// Whether a command is under way with this file.
+    pub(crate) fn uses(&self, file: &Path) -> bool {
+        let all: Vec<Arc<Task>> = self.lock().1.values().cloned().collect();
+        all.iter().any(|task| task.uses(file))
     }
 
     /// Ends the command with this number; whether there is one.
@@ -380,6 +408,7 @@ fn remembered(id: u64, folder: PathBuf) -> Option<Task> {
         child: None,
         cancelled: was_cancelled.then(Instant::now),
         progress: None,
+        waiting: None,
         results: list("results"),
         notes: list("notes").iter().filter_map(|note| note.as_str().map(str::to_owned)).collect(),
         error: if is_known { Some(about["error"].clone()).filter(Value::is_object) } else { Some(unknown) },

@@ -1,6 +1,10 @@
 // Step 3: what to ask, who gets the answer, and the same as a text for the partner's page.
-import { byId, choices, copies, fault, make, say, show } from "./dom.js";
-import { ASKS, STATISTICS, change, isNumber, model, names, needsTrust, onChange, sendsRows } from "./model.js";
+import { byId, choices, copies, list, make, say, show } from "./dom.js";
+import {
+  ASKS, MOST_IDENTIFIERS, STATISTICS, agreedType, change, isNumber, lacking, model, names, needsTrust, onChange, sendsRows,
+  takesIdentifiers,
+} from "./model.js";
+import * as keys from "./keys.js";
 import * as sql from "./sql.js";
 import { onLanguage, t } from "./words.js";
 
@@ -73,6 +77,7 @@ function proposal() {
   const column = model.ask === "own" ? model.column : model.theirColumn;
   const said = {
     ask: MIRROR[model.ask], result: FLIP[model.result], types: model.keys.map((key) => key.type || "text"),
+    more: takesIdentifiers() ? model.orKeys.map((columns) => columns.map((key) => key.type || "text")) : [],
     columns: !is.columns ? [] : model.ask === "give" ? model.columns : names(model.theirColumns),
     statistic: model.statistic, column: is.number ? column : "", digits: is.number ? model.digits : "",
     sql: is.question ? model.sql : "", side: model.side === "ours" ? "theirs" : "ours", least: model.least,
@@ -99,6 +104,7 @@ function read(text) {
     const bytes = Uint8Array.from(atob(trimmed.slice(MARK.length)), (c) => c.charCodeAt(0));
     const said = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     const fits = said.ask in ASKS && ASKS[said.ask].results.includes(said.result) && isTexts(said.types) && isTexts(said.columns)
+      && (said.more === undefined || (Array.isArray(said.more) && said.more.length < MOST_IDENTIFIERS && said.more.every(isTexts)))
       && STATISTICS.includes(said.statistic) && isText(said.column) && ["", "decimal1", "decimal2", "decimal3"].includes(said.digits)
       && isText(said.sql, 64000) && ["ours", "theirs"].includes(said.side) && /^\d{0,12}$/.test(said.least)
       && ["malicious", "semi-honest"].includes(said.security) && ["listen", "connect", "via"].includes(said.way)
@@ -109,16 +115,91 @@ function read(text) {
   }
 }
 
+// The proposal that was taken up last, so that it is checked again when another table is read.
+let taken = null;
+
+// The types of the partner's identifiers, and this side's, in the same order.
+const theirTypes = (said) => [said.types, ...(said.more || [])];
+const ourKeys = () => [model.keys, ...(takesIdentifiers() ? model.orKeys : [])];
+const written = (types) => types.map((one) => one.join(", ")).join(` ${t("summary.or")} `);
+const haveSameShape = (said) => {
+  const [theirs, ours] = [theirTypes(said), ourKeys()];
+  return theirs.length === ours.length && theirs.every((types, at) => types.length === ours[at].length);
+};
+
+// The columns of this side that a proposal asks for; of a question in SQL those behind our table's letter.
+function wanted(said) {
+  if (said.ask === "give") return said.columns;
+  if (said.ask === "own") return [said.column];
+  if (said.ask !== "question") return [];
+  const letter = said.side === "ours" ? "a" : "b";
+  const found = [...said.sql.matchAll(new RegExp(`\\b${letter}\\.(?:"((?:[^"]|"")+)"|(\\w+))`, "gi"))];
+  const plain = found.map(([, quoted, word]) => (quoted === undefined ? word : quoted.replaceAll('""', '"')));
+  const has = (name) => lacking([name]).length === 0;
+  return plain.map((name) => (has(name) ? name : name.replace(/:[\w:~-]+$/, "")));
+}
+
+// What of a proposal does not fit this side's table and key.
+function problems(said) {
+  const columns = [...new Set(wanted(said))];
+  const lines = [];
+  if (!model.table) lines.push(columns.length > 0 ? t("accept.no_table_for", { names: columns.join(", ") }) : t("accept.no_table"));
+  const missing = lacking(columns);
+  if (missing.length > 0) lines.push(t("accept.lacks", { names: missing.join(", ") }));
+  const [theirs, ours] = [theirTypes(said), ourKeys()];
+  if (theirs.length !== ours.length) lines.push(t("accept.identifiers", { n: theirs.length, types: written(theirs) }));
+  else if (theirs[0].length !== ours[0].length) lines.push(t("accept.keys", { n: theirs[0].length, types: theirs[0].join(", ") }));
+  else if (!haveSameShape(said)) lines.push(t("accept.identifiers", { n: theirs.length, types: written(theirs) }));
+  return lines;
+}
+
+function told(lines) {
+  list(byId("accept-problems"), lines);
+  show(byId("accept-fault"), lines.length > 0);
+}
+
+// The columns whose types differ from the partner's, in a way that matters to both.
+function differing(said) {
+  if (!haveSameShape(said)) return [];
+  const theirs = theirTypes(said);
+  return ourKeys().flatMap((columns, identifier) => columns.map((key, at) => ({ key, type: theirs[identifier][at] })))
+    .filter(({ key, type }) => agreedType(key.type) !== agreedType(type));
+}
+
+// A person chose the types, so a proposal changes none by itself.
+function askAboutTypes(said) {
+  const changes = differing(said);
+  list(byId("types-changes"), changes.map(({ key, type }) => t("types.change", { column: key.column, own: key.type || "text", theirs: type })));
+  show(byId("types-ask"), changes.length > 0);
+  if (changes.length > 0) byId("types-about").focus();
+}
+
+function answerAboutTypes(takes) {
+  show(byId("types-ask"), false);
+  if (takes && taken) {
+    const theirs = theirTypes(taken);
+    const one = (columns, identifier) => columns.map((key, at) => {
+      const type = theirs[identifier][at];
+      return agreedType(key.type) === agreedType(type) ? key : { ...key, type };
+    });
+    change({ keys: one(model.keys, 0), orKeys: model.orKeys.map((columns, at) => (takesIdentifiers() ? one(columns, at + 1) : columns)) });
+  }
+  keys.draw();
+  say(byId("accept-status"), t(takes ? "types.taken" : "types.kept"));
+  byId("take").focus();
+}
+
 function accept() {
-  const said = read(byId("proposal").value);
-  fault("accept-fault", said ? "" : t("accept.wrong"));
+  taken = read(byId("proposal").value);
+  told(taken ? [] : [t("accept.wrong")]);
   say(byId("accept-status"), "");
-  if (!said) return;
+  show(byId("types-ask"), false);
+  if (!taken) return;
+  const said = taken;
   const own = said.ask === "give" || said.ask === "own";
-  const keys = model.keys.map((key, at) => ({ ...key, type: said.types[at] || key.type }));
   const values = {
     ask: said.ask, result: said.result, statistic: said.statistic, digits: said.digits, sql: said.sql, side: said.side,
-    least: said.least, security: said.security, keys,
+    least: said.least, security: said.security,
     columns: own ? said.columns : model.columns, theirColumns: own ? model.theirColumns : said.columns.join(", "),
     column: own ? said.column : model.column, theirColumn: own ? model.theirColumn : said.column,
   };
@@ -126,8 +207,9 @@ function accept() {
   else if (model.way !== said.way) Object.assign(values, { way: said.way, address: said.way === "listen" ? `0.0.0.0:${said.port || 7700}` : model.address });
   change(values);
   draw();
-  say(byId("accept-status"), t("accept.done", { types: said.types.join(", ") }));
-  if (said.types.length !== model.keys.length) fault("accept-fault", t("accept.keys", { n: said.types.length, types: said.types.join(", ") }));
+  say(byId("accept-status"), t("accept.done", { types: written(theirTypes(said)) }));
+  told(problems(said));
+  askAboutTypes(said);
 }
 
 function draw() {
@@ -147,6 +229,8 @@ export function begin() {
   }
   byId("security").addEventListener("change", () => change({ security: byId("security").value }));
   byId("take").addEventListener("click", accept);
+  byId("types-take").addEventListener("click", () => answerAboutTypes(true));
+  byId("types-keep").addEventListener("click", () => answerAboutTypes(false));
   copies(byId("copy-proposed"), () => byId("proposed").value);
   sql.begin((text) => {
     change({ sql: text });
@@ -156,6 +240,12 @@ export function begin() {
     if ("ask" in values || "statistic" in values || "table" in values) drawDetails();
     else if (!("run" in values)) drawProposal();
     if ("table" in values || "side" in values) sql.draw();
+    if (taken && ("table" in values || "keys" in values || "orKeys" in values)) told(problems(taken));
   });
-  onLanguage(draw);
+  onLanguage(() => {
+    draw();
+    say(byId("accept-status"), "");
+    show(byId("types-ask"), false);
+    if (taken) told(problems(taken));
+  });
 }

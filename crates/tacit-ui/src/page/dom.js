@@ -7,6 +7,13 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// What the command says, and in which language that is; or a text of the page's own.
+export function quote(element, said) {
+  say(element, typeof said === "string" ? said : said.text);
+  if (typeof said === "string") element.removeAttribute("lang");
+  else element.lang = said.lang;
+}
+
 export function show(element, is = true) {
   if (element.hidden === is) element.hidden = !is;
 }
@@ -23,15 +30,20 @@ export function make(tag, properties = {}, ...inside) {
 }
 
 export function list(element, lines) {
-  if ([...element.children].map((item) => item.textContent).join("\n") === lines.join("\n")) return;
-  element.replaceChildren(...lines.map((line) => make("li", { textContent: line })));
+  const texts = lines.map((line) => (typeof line === "string" ? line : line.text));
+  if ([...element.children].map((item) => item.textContent).join("\n") === texts.join("\n")) return;
+  element.replaceChildren(...lines.map((line) => {
+    const item = make("li");
+    quote(item, line);
+    return item;
+  }));
 }
 
 // A line about what went wrong, or nothing.
-export function fault(id, text) {
+export function fault(id, said) {
   const element = byId(id);
-  say(element, text || "");
-  show(element, Boolean(text));
+  quote(element, said || "");
+  show(element, Boolean(said));
 }
 
 // Rows of cells; on a narrow screen each cell is under its column's name.

@@ -1,13 +1,10 @@
 // Step 1: the file, its columns, and what identifies a row.
 import { byId, command, fault, heads, list, make, rows, say, show } from "./dom.js";
-import { change, model, reading } from "./model.js";
+import * as keys from "./keys.js";
+import { change, model, onChange, reading } from "./model.js";
+import { said, why } from "./said.js";
 import { Refused, follow, results, start, upload } from "./server.js";
 import { bytes, number, onLanguage, t } from "./words.js";
-
-const TYPES = [
-  "text", "email", "email:gmail", "phone", "phone:DE", "phone:NL", "phone:AT", "phone:CH", "phone:FR", "phone:GB", "phone:US",
-  "date", "date:DMY", "date:MDY", "int", "decimal", "decimal:comma", "uuid", "name", "postcode:DE", "postcode:NL", "text:nfkc",
-];
 
 async function work(form, status, details) {
   say(byId(status), t("working"));
@@ -28,7 +25,7 @@ export async function look(path) {
   show(byId("columns"), false);
   show(byId("key-told"), false);
   // A file that cannot be read is not the one before it.
-  change({ file: path, table: null, keys: [] });
+  change({ file: path, table: null, keys: [], orKeys: [] });
   try {
     const found = await work({ kind: "check", file: path, ...reading() }, "file-status", byId("file").querySelector(".command"));
     const suggested = keyOf(found);
@@ -36,7 +33,7 @@ export async function look(path) {
     draw();
     say(byId("file-status"), t("file.read", { rows: found.rows, columns: found.columns.length }));
   } catch (error) {
-    fault("file-fault", error.message || t("failed"));
+    fault("file-fault", why(error));
     if (error.lost) throw error;
   }
 }
@@ -45,7 +42,7 @@ export async function look(path) {
 function keyOf(table) {
   const found = table.columns.find((column) => `${column.column}:${column.type}` === table.suggested_key);
   const first = found || table.columns.find((column) => column.type && !column.no_key);
-  return first ? [{ column: first.column, type: first.type || "text" }] : [];
+  return first ? [{ column: first.column, type: keys.chosen(first.type) }] : [];
 }
 
 function draw() {
@@ -54,65 +51,33 @@ function draw() {
   if (!table) return;
   byId("path").value = model.file;
   say(byId("columns-about"), t("file.about", { rows: table.rows, columns: table.columns.length }));
-  list(byId("columns-hints"), table.hints);
+  list(byId("columns-hints"), table.hints.map(said));
   const cells = table.columns.map((column) => [
-    column.column, column.no_key ? t("file.no_key", { what: column.no_key }) : column.type || "",
+    column.column, column.no_key ? t("file.no_key", { what: column.no_key }) : keys.called(column.type),
     make("code", { textContent: column.example }),
     column.empty ? `${number(column.empty)} (${number(Math.max(0.1, Math.round((1000 * column.empty) / Math.max(1, table.rows)) / 10))} %)` : "–",
   ]);
   const element = byId("columns-table");
   rows(element, heads(element), cells);
-  drawKeys();
+  keys.draw();
 }
-
-function drawKeys() {
-  byId("types").replaceChildren(...TYPES.map((type) => make("option", { value: type })));
-  byId("keys").replaceChildren(...model.keys.map((key, at) => {
-    const column = make("select", { id: `key-${at}` }, ...model.table.columns.map((one) =>
-      make("option", { value: one.column, textContent: one.column, selected: one.column === key.column })));
-    const type = make("input", { id: `type-${at}`, value: key.type || "text", autocomplete: "off", spellcheck: false });
-    type.setAttribute("list", "types");
-    const put = () => {
-      const keys = model.keys.slice();
-      keys[at] = { column: column.value, type: type.value.trim() };
-      change({ keys });
-      show(byId("key-told"), false);
-    };
-    column.addEventListener("change", () => {
-      type.value = model.table.columns.find((one) => one.column === column.value)?.type || "text";
-      put();
-    });
-    type.addEventListener("change", put);
-    const row = make("p", { className: "field key" },
-      make("label", { htmlFor: `key-${at}`, textContent: t("key.column", { n: at + 1 }) }), column,
-      make("label", { htmlFor: `type-${at}`, textContent: t("key.type") }), type);
-    if (model.keys.length > 1) {
-      const remove = make("button", { type: "button", textContent: t("key.remove") });
-      remove.setAttribute("aria-label", t("key.remove_this", { column: key.column }));
-      remove.addEventListener("click", () => {
-        change({ keys: model.keys.filter((_, other) => other !== at) });
-        drawKeys();
-        byId("add-key").focus();
-      });
-      row.append(remove);
-    }
-    return row;
-  }));
-}
-
 async function checkKey() {
-  fault("key-fault", "");
+  const isOpen = [model.keys, ...model.orKeys].flat().some(keys.lacksRegion);
+  fault("key-fault", isOpen ? t("key.region_missing") : "");
+  if (isOpen) return;
   try {
-    const found = await work({ kind: "check", file: model.file, key: model.keys, ...reading() }, "key-status", byId("file").querySelector(".command"));
+    const found = await work({ kind: "check", file: model.file, key: model.keys, or_key: model.orKeys, ...reading() }, "key-status", byId("file").querySelector(".command"));
     show(byId("key-told"));
     say(byId("key-about"), t("key.about", {
       keys: found.keys, rows: found.rows, duplicates: found.duplicates, without: found.rows_without_key,
     }));
-    list(byId("key-refused"), (found.refused || []).map((one) => refusedLine(one)));
-    list(byId("key-hints"), found.hints || []);
+    const each = model.orKeys.length > 0 ? found.identifiers || [] : [];
+    list(byId("key-identifiers"), each.map((one) => t("key.identifier", { name: one.identifier, rows: one.rows, distinct: one.distinct })));
+    list(byId("key-refused"), (found.refused || []).map((one) => said(refusedLine(one))));
+    list(byId("key-hints"), (found.hints || []).map(said));
   } catch (error) {
     show(byId("key-told"), false);
-    fault("key-fault", error.message || t("failed"));
+    fault("key-fault", why(error));
   }
 }
 
@@ -136,7 +101,7 @@ async function drop(file) {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     say(byId("file-status"), "");
-    fault("file-fault", error.message || t("lost"));
+    fault("file-fault", error.message ? why(error) : t("lost"));
   } finally {
     show(bar, false);
   }
@@ -144,6 +109,15 @@ async function drop(file) {
 
 // What is said of how the file is read holds for the next look at it.
 const READING = [["no-header", "noHeader", "checked"], ["decimal-comma", "decimalComma", "checked"], ["encoding", "encoding", "value"]];
+
+// The file is gone: nothing of it can be used.
+export function forget(path) {
+  if (path !== model.file) return;
+  change({ file: "", table: null, keys: [], orKeys: [], columns: [], column: "" });
+  byId("path").value = "";
+  draw();
+  show(byId("key-told"), false);
+}
 
 export function begin() {
   for (const [id, name, property] of READING) {
@@ -168,13 +142,9 @@ export function begin() {
       if (kind === "drop") drop(event.dataTransfer.files[0]);
     });
   }
-  byId("add-key").addEventListener("click", () => {
-    const taken = new Set(model.keys.map((key) => key.column));
-    const next = model.table.columns.find((one) => !taken.has(one.column) && !one.no_key);
-    if (!next) return;
-    change({ keys: [...model.keys, { column: next.column, type: next.type || "text" }] });
-    drawKeys();
-    byId(`key-${model.keys.length - 1}`).focus();
+  keys.begin(() => show(byId("key-told"), false));
+  onChange((values) => {
+    if ("ask" in values) keys.draw();
   });
   byId("check-key").addEventListener("click", checkKey);
   onLanguage(draw);

@@ -1,5 +1,6 @@
 // Earlier runs, and the signed records of requests.
-import { byId, fault, heads, list, make, rows, say, show } from "./dom.js";
+import { byId, fault, heads, list, make, quote, rows, say, show } from "./dom.js";
+import { said, why } from "./said.js";
 import { follow, results, start } from "./server.js";
 import { number, onLanguage, t, time } from "./words.js";
 
@@ -8,9 +9,14 @@ let tasks = [];
 
 function outcome(task) {
   const status = t(`status.${task.status}`);
-  if (task.status === "failed") return `${status}: ${task.error ? task.error.message : ""}`;
+  if (task.status === "failed") {
+    const line = make("span");
+    quote(line, said(task.error ? task.error.message : ""));
+    return make("span", {}, `${status}: `, line);
+  }
   const found = (task.results || []).find((one) => one.own_keys !== undefined);
   if (!found || task.status !== "done") return status;
+  if (found.reveal === "question") return `${status}: ${t("headline.query", { rows: (found.rows || []).length })}`;
   const value = found.matches ?? found.count ?? found[found.reveal];
   return value === undefined ? status : `${status}: ${typeof value === "number" ? number(value) : value}`;
 }
@@ -58,7 +64,7 @@ export function begin(open) {
       list(byId("verify-told"), found.owners.map((owner) => `owner's key: ${typeof owner === "string" ? owner : JSON.stringify(owner)}`));
     } catch (error) {
       say(byId("verify-status"), "");
-      fault("verify-fault", error.message || t("failed"));
+      fault("verify-fault", why(error));
     }
   });
 }

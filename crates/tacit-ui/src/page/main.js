@@ -5,9 +5,11 @@ import * as file from "./file.js";
 import * as history from "./history.js";
 import { belongsTo, model } from "./model.js";
 import * as partner from "./partner.js";
+import * as requests from "./requests.js";
 import * as run from "./run.js";
 import { get, takeToken } from "./server.js";
 import * as service from "./service.js";
+import * as stored from "./stored.js";
 import { chosen, current, onLanguage, speak, t } from "./words.js";
 
 const PERIOD = 2000;
@@ -31,11 +33,12 @@ function turn(focus) {
     byId(`${now}-title`).focus({ preventScroll: true });
     scrollTo(0, 0);
   }
-  if (now === "run") run.terms();
+  if (now === "run") run.enter(focus);
   if (focus) refresh();
 }
 
 function open(id) {
+  run.view(id);
   location.hash = "#run";
   run.watch(id);
 }
@@ -47,6 +50,7 @@ async function refresh() {
     fault("lost", "");
     if (!known && belongsTo(state.folder)) await speak(current());
     say(byId("where"), state.folder);
+    stored.told(state);
     partner.told(state);
     history.told(state);
     service.told(state);
@@ -78,11 +82,13 @@ async function poll() {
 async function begin() {
   takeToken();
   file.begin();
+  stored.begin((path) => file.look(path), file.forget);
   partner.begin(refresh);
   ask.begin();
   run.begin();
   history.begin(open);
-  service.begin(open);
+  service.begin();
+  requests.begin(open);
   await speak(chosen());
   byId("language").value = current();
   byId("language").addEventListener("change", () => speak(byId("language").value, true));

@@ -2,7 +2,7 @@
 // that is closed and opened again goes on; one of another folder begins anew.
 const KEY = "tacit-form";
 const START = {
-  file: "", table: null, keys: [], partner: "", peerFile: "", identity: "", way: "listen", address: "0.0.0.0:7700",
+  file: "", table: null, keys: [], orKeys: [], partner: "", peerFile: "", identity: "", way: "listen", address: "0.0.0.0:7700",
   ask: "rows", result: "both", columns: [], theirColumns: "", statistic: "sum", column: "", theirColumn: "", digits: "",
   noHeader: false, decimalComma: false, encoding: "", duplicates: "refuse", smallest: "",
   sql: "", side: "ours", least: "", security: "malicious", run: null, folder: "",
@@ -46,6 +46,22 @@ export const ASKS = {
 };
 export const STATISTICS = ["sum", "mean", "max", "min"];
 
+// The most identifiers of a row.
+export const MOST_IDENTIFIERS = 16;
+
+// Whether a row may match by any of several identifiers: where rows are revealed, or columns of theirs.
+export const takesIdentifiers = () => ["rows", "give", "take"].includes(model.ask);
+
+// A type as the two sides agree on it: how a side writes its numbers and dates is its own affair.
+export const agreedType = (type) => (type || "text").replace(/\bphone:([A-Za-z]{2})?/, "phone")
+  .replace(/\bdate:(DMY|MDY|YMD)/, "date").replace("decimal:comma", "decimal");
+
+// The columns that the file lacks, of those that this side gives.
+export function lacking(names) {
+  const has = new Set((model.table ? model.table.columns : []).map((one) => one.column));
+  return model.table ? names.filter((name) => !has.has(name)) : [];
+}
+
 export const isNumber = () => model.ask === "own" || model.ask === "their";
 
 // What works only against a partner that follows the protocol.
@@ -66,7 +82,7 @@ export function form(kind) {
   const own = owner === "me";
   const result = ASKS[model.ask].results.includes(model.result) ? model.result : ASKS[model.ask].results[0];
   return {
-    kind, way: model.way, address: model.address, file: model.file, key: model.keys, result, owner,
+    kind, way: model.way, address: model.address, file: model.file, key: model.keys, or_key: model.orKeys, result, owner,
     ...(model.peerFile ? { peer_file: model.peerFile } : { partner: model.partner }),
     identity: model.identity,
     ask: ask || model.statistic,

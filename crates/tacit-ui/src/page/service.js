@@ -1,12 +1,11 @@
-// A service by a policy file: its check, start and end; and requests to a partner's service.
-import { byId, choices, fault, list, make, say, show } from "./dom.js";
+// A service by a policy file: its check, start and end.
+import { byId, fault, list, make, say } from "./dom.js";
 import { form, model } from "./model.js";
-import { cancel, follow, results, start } from "./server.js";
+import { said, why } from "./said.js";
+import { cancel, follow, start } from "./server.js";
 import { onLanguage, t } from "./words.js";
 
 let tasks = [];
-let offer = null;
-let job = "";
 
 // The policy: a file, or the text that was written here.
 function policy() {
@@ -17,17 +16,24 @@ function policy() {
 // A string as TOML has it, which is as JSON has it.
 const quoted = (text) => JSON.stringify(text);
 
+// A column's name as lists of columns have it: in quotes where it has what lists are made of.
+const listed = (name) => (/[,:"=]/.test(name) || name.trim() !== name ? `"${name.replaceAll('"', '""')}"` : name);
+
 // A policy with which the chosen partner may ask which rows it has in common with the file of step 1.
 function written() {
-  const { folder, identity, file, key, partner, peer_file, address } = { ...form("run"), folder: model.folder };
-  const peer = partner || "partner";
-  const columns = key.map((one) => quoted(one.type && one.type !== "text" ? `${one.column}:${one.type}` : one.column));
+  const { folder, identity, file, key, or_key, partner, peer_file, address } = { ...form("run"), folder: model.folder };
+  // A name in a policy has no blanks.
+  const peer = (partner || "partner").replaceAll(" ", "-");
+  const typed = (one) => (one.type && one.type !== "text" ? `${listed(one.column)}:${one.type}` : listed(one.column));
+  const columns = key.map((one) => quoted(typed(one)));
+  const others = or_key.map((all) => quoted(all.map(typed).join(",")));
   const rows = model.table ? model.table.rows : 0;
   return [
     "version = 1", `listen = ${quoted(address)}`, `identity = ${quoted(identity || `${folder}/keys/tacit.key`)}`,
     `state = ${quoted(`${folder}/service`)}`, "",
-    `[peers.${peer}]`, `key = ${quoted(peer_file || `${folder}/partners/${peer}.pub`)}`, "",
-    "[sources.table]", `input = ${quoted(file)}`, `key = [${columns.join(", ")}]`, `rows_in_total = ${Math.max(1, 2 * rows)}`, "",
+    `[peers.${peer}]`, `key = ${quoted(peer_file || `${folder}/partners/${partner}.pub`)}`, "",
+    "[sources.table]", `input = ${quoted(file)}`, `key = [${columns.join(", ")}]`,
+    ...(others.length > 0 ? [`or_keys = [${others.join(", ")}]`] : []), `rows_in_total = ${Math.max(1, 2 * rows)}`, "",
     "[jobs.shared]", 'source = "table"', `allow = [${quoted(peer)}]`, 'reveal = ["rows"]', 'result = ["peer"]',
     `max_peer_keys = ${Math.max(1, 10 * rows)}`, "runs_a_day = 1", 'purpose = "rows in common"', "",
   ].join("\n");
@@ -43,8 +49,8 @@ async function checked() {
   const task = await follow(await start({ kind: "serve-check", ...given }));
   say(byId("service-status"), task.status === "done" ? t("service.sound") : "");
   const found = task.results[0] || { allows: [], tables: [], warnings: [], faults: [] };
-  list(byId("service-told"), [...task.notes, ...found.faults, ...found.warnings, ...found.allows, ...found.tables]);
-  if (task.status !== "done") fault("service-fault", task.error ? task.error.message : t("failed"));
+  list(byId("service-told"), [...task.notes, ...found.faults, ...found.warnings, ...found.allows, ...found.tables].map(said));
+  if (task.status !== "done") fault("service-fault", why(task.error));
   return task.status === "done";
 }
 
@@ -53,7 +59,7 @@ async function guarded(work) {
     await work();
   } catch (error) {
     say(byId("service-status"), "");
-    fault("service-fault", error.message || t("failed"));
+    fault("service-fault", why(error));
   }
 }
 
@@ -78,47 +84,7 @@ export function told(state) {
   draw();
 }
 
-const common = () => {
-  const { partner, peer_file, identity, file, key } = form("run");
-  return { partner, peer_file, identity, file, key, way: model.way === "via" ? "via" : "connect", address: model.address };
-};
-
-async function jobs() {
-  fault("jobs-fault", "");
-  show(byId("offer"), false);
-  say(byId("jobs-status"), t("working"));
-  try {
-    const [found] = results(await follow(await start({ kind: "jobs", ...common() })));
-    say(byId("jobs-status"), t("request.found", { n: found.jobs.length }));
-    choices("jobs-told", "job", found.jobs.map((one) => ({ value: one.job, text: one.job, small: about(one) })), "", ask);
-  } catch (error) {
-    say(byId("jobs-status"), "");
-    fault("jobs-fault", error.message || t("failed"));
-  }
-}
-
-const about = (one) => Object.entries(one).filter(([name, value]) => name !== "job" && ["string", "number"].includes(typeof value) && value !== "")
-  .map(([name, value]) => `${name.replaceAll("_", " ")}: ${value}`).join(", ");
-
-async function ask(name) {
-  fault("jobs-fault", "");
-  show(byId("offer"), false);
-  say(byId("jobs-status"), t("terms.working"));
-  try {
-    [offer] = results(await follow(await start({ kind: "offer", job: name, ...common() })));
-    job = name;
-    list(byId("offer-told"), offer.words);
-    show(byId("offer"));
-    byId("accept-offer").disabled = Boolean(offer.refused);
-    fault("jobs-fault", offer.refused || "");
-  } catch (error) {
-    fault("jobs-fault", error.message || t("failed"));
-  } finally {
-    say(byId("jobs-status"), "");
-  }
-}
-
-export function begin(open) {
+export function begin() {
   byId("serve-check").addEventListener("click", () => guarded(checked));
   byId("serve").addEventListener("click", () => guarded(async () => {
     if (await checked()) {
@@ -130,17 +96,6 @@ export function begin(open) {
     byId("policy").value = "";
     byId("policy-text").value = written();
     byId("policy-text").focus();
-  });
-  byId("jobs").addEventListener("click", jobs);
-  byId("accept-offer").addEventListener("click", async () => {
-    byId("accept-offer").disabled = true;
-    try {
-      const { reveal, result } = offer.offer;
-      const gets = { client: "me", service: "peer", both: "both" }[result] || "me";
-      open(await start({ kind: "request", job, terms: offer.terms_hash, result: gets, reveal: typeof reveal === "string" ? reveal : "", ...common() }));
-    } catch (error) {
-      fault("jobs-fault", error.message || t("failed"));
-    }
   });
   onLanguage(() => {
     byId("services").dataset.text = "";

@@ -1,7 +1,9 @@
 // The page's texts, in the browser's language if there is a file for it, or the chosen one.
 const LANGUAGES = ["en", "de"];
 const KEY = "tacit-language";
+const ENGLISH = "en";
 let words = {};
+let english = {};
 let language = "en";
 const listeners = [];
 
@@ -14,14 +16,23 @@ export function chosen() {
 }
 
 export async function speak(to, keep = false) {
-  const answer = await fetch(`/words/${to}.json`, { cache: "no-store" });
-  words = await answer.json();
+  words = await loaded(to);
+  // The command's sentences are found by their English words.
+  english = to === ENGLISH ? words : await loaded(ENGLISH);
   language = to;
   if (keep) localStorage.setItem(KEY, to);
   document.documentElement.lang = to;
   translate(document);
   listeners.forEach((listener) => listener());
 }
+
+async function loaded(name) {
+  return (await fetch(`/words/${name}.json`, { cache: "no-store" })).json();
+}
+
+// Texts whose keys begin so, in English and in the page's language.
+export const pairs = (start) =>
+  Object.keys(english).filter((key) => key.startsWith(start)).map((key) => [english[key], words[key] ?? english[key]]);
 
 export const onLanguage = (listener) => listeners.push(listener);
 
