@@ -1,7 +1,9 @@
 """One page: how it looks, its languages and its keyboard, and what it says and asks at each step."""
 
 import base64
+import csv
 import json
+import shutil
 import unittest
 from pathlib import Path
 
@@ -304,3 +306,27 @@ class Looks(unittest.TestCase):
         self.tab.click("#serve-check")
         self.tab.waits("#service-fault", "problems")
         self.assertIn("listen", self.tab.text("#service-told"))
+
+    def test_a_policy_that_the_page_writes_is_right_for_any_name(self):
+        odd = 'tel, "own": x'
+        with open(here.home / "odd.csv", "w", newline="") as file:
+            csv.writer(file).writerows([[odd, "mail"], *([f"n{i}", f"a{i}@example.com"] for i in range(60))])
+        partners = here.alice.home / "tacit-ui/partners"
+        shutil.copy(partners / "bob.pub", partners / "Bob and Co.pub")
+        self.tab.read(here.home / "odd.csv")
+        self.tab.fill(key_0="mail", type_0="email")
+        self.tab.click("#add-identifier")
+        self.tab.fill(key_1_0=odd, type_1_0="text")
+        self.tab.turn("partner")
+        self.tab.click("#partners input[value='Bob and Co']")
+        self.tab.fill(way="listen", address=f"127.0.0.1:{free_port()}")
+        self.tab.turn("service")
+        self.tab.click("#write-policy")
+        self.tab.click("#serve-check")
+        self.tab.waits("#service-status", "no problems")
+        self.tab.waits("#service-told", "Bob-and-Co")
+        # The check has read the table by the policy's identifiers.
+        self.assertIn("identifiers", self.tab.text("#service-told"))
+        (partners / "Bob and Co.pub").unlink()
+        self.tab.turn("file")
+        self.tab.click("#or-keys fieldset > .actions:last-child button:last-child")
