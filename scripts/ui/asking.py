@@ -1,4 +1,4 @@
-"""What may be asked of a page by plain HTTP, by whom, and what is said of its texts."""
+"""Plain HTTP requests to the page: which of them it answers, and the sentences that it shows."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ from .pages import ROOT, TACIT, WORDS, here
 
 
 class Asking(unittest.TestCase):
-    """Requests by plain HTTP: what may be asked, by whom."""
+    """Requests that the page answers or refuses."""
 
     def test_a_wrong_token_host_or_origin_is_refused(self):
         for token in (None, "", "0" * 32, here.alice.token[:-1], here.alice.token + "0", here.alice.token.upper()):

@@ -377,6 +377,23 @@ class Together(unittest.TestCase):
         self.assertTrue(bob.sees("#plan") and not bob.sees("#running"))
 
 
+def policy(name, rest):
+    """Writes a policy of Alice's for Bob, whose source goes on with `rest`; where it listens."""
+    own, address = here.alice.home / "tacit-ui", f"127.0.0.1:{free_port()}"
+    (here.home / f"{name}.toml").write_text(f"""
+version = 1
+listen = "{address}"
+identity = "{own}/keys/tacit.key"
+state = "{here.home}/{name}"
+[peers.bob]
+key = "{own}/partners/bob.pub"
+[sources.customers]
+input = "{here.home}/alice.csv"
+key = ["email:email"]
+{rest.lstrip()}""")
+    return address
+
+
 @unittest.skipUnless(CHROMIUM, "no Chromium")
 class Service(unittest.TestCase):
     """One page serves by a policy, the other asks."""
@@ -384,16 +401,7 @@ class Service(unittest.TestCase):
     def test_a_service_is_asked_and_leaves_records(self):
         alice, bob = here.tabs
         own = here.alice.home / "tacit-ui"
-        (here.home / "rules.toml").write_text(f"""
-version = 1
-listen = "127.0.0.1:{free_port()}"
-identity = "{own}/keys/tacit.key"
-state = "{here.home}/state"
-[peers.bob]
-key = "{own}/partners/bob.pub"
-[sources.customers]
-input = "{here.home}/alice.csv"
-key = ["email:email"]
+        address = policy("rules", """
 rows_in_total = 1000
 [jobs.shared]
 source = "customers"
@@ -404,7 +412,6 @@ max_peer_keys = 1000
 runs_a_day = 3
 purpose = "customers of both"
 """)
-        listen = re.search(r'listen = "(.*)"', (here.home / "rules.toml").read_text())[1]
         # Without a file of her own Alice has the page write one, and changes what it says about the address.
         alice.go(here.alice, "service")
         alice.click("#write-policy")
@@ -430,7 +437,7 @@ purpose = "customers of both"
         bob.read(here.home / "bob.csv")
         bob.turn("partner")
         bob.click("#partners input[value=alice]")
-        bob.fill(way="connect", address=listen)
+        bob.fill(way="connect", address=address)
         bob.turn("service")
         bob.click("#jobs")
         bob.waits("#jobs-told", "shared")
@@ -455,20 +462,11 @@ purpose = "customers of both"
 
     def test_b_service_looks_up_keys_and_answers_questions(self):
         bob = here.tabs[1]
-        own, address = here.alice.home / "tacit-ui", f"127.0.0.1:{free_port()}"
+        own = here.alice.home / "tacit-ui"
         publish = [TACIT, "tags", "publish", "--input", here.home / "alice.csv", "--key", "email:email", "--identity", own / "keys/tacit.key",
                    "--out", here.home / "alice.tags", "--private", here.home / "alice.oprf"]
         self.assertEqual(subprocess.run(publish, capture_output=True).returncode, 0)
-        (here.home / "answers.toml").write_text(f"""
-version = 1
-listen = "{address}"
-identity = "{own}/keys/tacit.key"
-state = "{here.home}/answers"
-[peers.bob]
-key = "{own}/partners/bob.pub"
-[sources.customers]
-input = "{here.home}/alice.csv"
-key = ["email:email"]
+        address = policy("answers", f"""
 rows_in_total = 3000
 aggregate_runs = 5
 [jobs.known]
