@@ -107,7 +107,9 @@ class Asking(unittest.TestCase):
         self.assertEqual(here.bob.ask("/api/delete?name=gone.csv")[0], 404, "reading deletes nothing")
         self.assertTrue(file.exists())
         self.assertEqual(subprocess.run([TACIT, "keygen", "--out", here.home / "used"], capture_output=True).returncode, 0)
-        form = {"kind": "run", "way": "listen", "address": f"127.0.0.1:{free_port()}", "peer_file": str(here.home / "used.pub"), "file": str(file),
+        form = {"kind": "run", "way": "listen", "address": f"127.0.0.1:{free_port()}", "peer_file": str(here.home / "used.pub"),
+                # By another path, which is the same file.
+                "file": str(file.parent / ".." / "files" / file.name),
                 "ask": "rows", "key": [{"column": "mail", "type": "email"}], "result": "me"}
         self.assertEqual(here.bob.post("/api/start", {"kind": "invite", "name": "x", "way": "listen", "address": f"127.0.0.1:{free_port()}"})[0], 200)
         until(lambda: (here.bob.home / "tacit-ui/keys/tacit.key").exists(), "no key")
@@ -116,6 +118,32 @@ class Asking(unittest.TestCase):
         for one in here.bob.get("/api/state")["tasks"]:
             here.bob.post("/api/cancel", {"id": one["id"]})
         until(lambda: here.bob.get(f"/api/task?id={task}")["status"] != "running", "the run does not end")
+        # A service has it by its policy.
+        policy = here.home / "gone.toml"
+        policy.write_text(f"""
+version = 1
+listen = "127.0.0.1:{free_port()}"
+identity = "{here.bob.home}/tacit-ui/keys/tacit.key"
+state = "{here.home}/gone"
+[peers.used]
+key = "{here.home}/used.pub"
+[sources.table]
+input = "{file}"
+key = ["mail:email"]
+rows_in_total = 100
+[jobs.shared]
+source = "table"
+allow = ["used"]
+reveal = ["rows"]
+result = ["peer"]
+max_peer_keys = 100
+runs_a_day = 1
+purpose = "a test"
+""")
+        task = here.bob.post("/api/start", {"kind": "serve", "policy": str(policy)})[1]["id"]
+        self.assertEqual(here.bob.post("/api/delete", {"name": "gone.csv"})[0], 409)
+        here.bob.post("/api/cancel", {"id": task})
+        until(lambda: here.bob.get(f"/api/task?id={task}")["status"] != "running", "the service does not end")
         self.assertEqual(here.bob.post("/api/delete", {"name": "gone.csv"})[0], 200)
         self.assertFalse(file.exists())
 

@@ -4,6 +4,7 @@ import base64
 import csv
 import json
 import shutil
+import time
 import unittest
 from pathlib import Path
 
@@ -23,7 +24,8 @@ class Looks(unittest.TestCase):
 
     def tearDown(self):
         self.tab.look()
-        self.tab.fill(language="en")
+        # The choice is kept only once the texts are here.
+        self.tab.speak("en")
 
     def test_every_step_fits_in_both_languages_light_and_dark(self):
         for language, word in (("de", "Ihr Partner"), ("en", "Your partner")):
@@ -257,6 +259,50 @@ class Looks(unittest.TestCase):
         self.tab.turn("ask")
         until(lambda: not self.tab.sees("#accept-fault"), "what fits is still a problem")
         self.take()
+
+    def test_a_proposal_lowers_no_protection_unasked(self):
+        chosen = lambda: self.tab.run("(({ security, least }) => [security, least])(JSON.parse(localStorage.getItem('tacit-form')))")
+        self.tab.read(here.home / "alice.csv")
+        self.take(ask="count")
+        self.tab.fill(least="25")
+        self.take(ask="count", security="semi-honest", least="7")
+        self.tab.waits("#types-changes", "yours is 25, the partner’s 7")
+        self.assertIn("yours is a partner that cheats", self.tab.text("#types-changes"))
+        self.assertEqual(chosen(), ["malicious", "25"])
+        self.tab.click("#types-keep")
+        self.assertEqual(chosen(), ["malicious", "25"])
+        self.take(ask="count", security="semi-honest", least="7")
+        self.tab.click("#types-take")
+        self.assertEqual(chosen(), ["semi-honest", "7"])
+        # What protects more needs no question; nor does a way that has no address yet.
+        self.take(ask="count", security="malicious", least="30")
+        self.assertEqual((chosen(), self.tab.sees("#types-ask")), (["malicious", "30"], False))
+        self.take(way="via", address="evil.example:1")
+        self.take(way="connect")
+        self.assertEqual(self.tab.run("JSON.parse(localStorage.getItem('tacit-form')).address"), "")
+        # A name of many colons is looked through in time.
+        begin = time.monotonic()
+        self.take(ask="question", result="me", sql=f'SELECT 1 FROM ours a WHERE a."{":" * 60000}!"')
+        self.assertLess(time.monotonic() - begin, 10)
+        self.take(least="")
+        if self.tab.sees("#types-ask"):
+            self.tab.click("#types-take")
+
+    def test_a_file_is_read_in_a_run_as_it_was_seen(self):
+        path = here.home / "titled.csv"
+        path.write_bytes("Kundenliste März\nE-Mail;Ort\na@x.org;Köln\nb@x.org;Bönen\n".encode("cp1252"))
+        self.tab.read(path)
+        self.tab.waits("#columns-about", "Rows: 2")
+        self.tab.click("#check-key")
+        self.tab.waits("#key-about", "Distinct keys: 2")
+        self.tab.turn("service")
+        self.tab.click("#write-policy")
+        written = self.tab.run("document.querySelector('#policy-text').value")
+        self.assertIn('encoding = "windows-1252"\nskip_lines = 1\n', written)
+        # Of another file nothing of this holds.
+        self.tab.read(here.home / "alice.csv")
+        self.tab.click("#check-key")
+        self.tab.waits("#key-about", "Distinct keys: 300")
 
     def test_columns_that_are_sent_are_named_and_without_keys_nothing_starts(self):
         self.tab.read(here.home / "alice.csv")

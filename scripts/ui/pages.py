@@ -170,7 +170,7 @@ def seen():
 def tables():
     """Two files with hostile names and cells, and the rows of the second whose key is in the first."""
     note, points = (HOSTILE, HOSTILE) if not here.pictures else ("n200", "points")
-    alice = [{"email": f"User{i}@example.com", "amount": i, "city": ["Bonn", "Köln"][i % 2]} for i in range(300)]
+    alice = [{"email": f"User{i}@example.com", "amount": i, "city": ["Bonn", "Köln"][i % 2], "price": f"{i}.25"} for i in range(300)]
     bob = [{"Mail": f"user{i}@example.com ", "note": note if i == 200 else f"n{i}", points: i} for i in range(200, 450)]
     for name, rows in (("alice", alice), ("bob", bob)):
         with open(here.home / f"{name}.csv", "w", newline="") as file:

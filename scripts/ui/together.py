@@ -250,7 +250,19 @@ class Together(unittest.TestCase):
         bob.turn("ask")
         bob.fill(proposal=proposal)
         bob.click("#take")
+        # It protects less than what Bob has chosen.
+        bob.click("#types-take")
         self.together("#headline", "The partner has the answer", f"Sum of amount: {sum(range(200, 300)):,}")
+        for tab, column in zip(here.tabs, ("own_column", "their_column")):
+            tab.turn("ask")
+            tab.fill(digits="decimal2", **{column: "price"})
+        # 25 hundredths each, exactly and with both places.
+        self.together("#headline", "The partner has the answer", f"Sum of price: {sum(range(200, 300)) + 25:,}.00")
+        here.tabs[1].turn("history")
+        here.tabs[1].waits("#history-table", f"{sum(range(200, 300)) + 25:,}.00")
+        for tab, column in zip(here.tabs, ("own_column", "their_column")):
+            tab.turn("ask")
+            tab.fill(digits="", **{column: "amount"})
         alice.turn("ask")
         alice.click("#asks input[value=question]")
         alice.click("#results input[value=peer]")
@@ -308,8 +320,8 @@ class Together(unittest.TestCase):
         bob.turn("run")
         bob.waits("#terms-own", "für jedes der eigenen Merkmale, ob es darunter ist")
         bob.speak("en")
-        self.together("#headline", "The partner has the answer", "keys in common")
-        bob.waits("#matched-by", "Rows of yours that match by Mail: 100")
+        self.together("#headline", "The partner has the answer", "identifiers in common")
+        bob.waits("#matched-by", "Rows of yours that match by Mail, and by none named before it: 100")
         for tab in here.tabs:
             tab.turn("file")
             tab.click("#or-keys fieldset > .actions:last-child button:last-child")

@@ -181,8 +181,10 @@ impl Plan {
                 self.word(format!("--{}", name.replace('_', "-")));
             }
         }
-        if let Some(encoding) = form.maybe("encoding")? {
-            self.option("encoding", &encoding);
+        for name in ["encoding", "skip_lines"] {
+            if let Some(value) = form.maybe(name)? {
+                self.option(&name.replace('_', "-"), &value);
+            }
         }
         Ok(())
     }

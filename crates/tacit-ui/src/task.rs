@@ -167,10 +167,16 @@ impl Task {
         state.ended = Some(now());
     }
 
-    /// Whether it is under way with this file.
+    /// Whether it is under way with this file, by whatever path: as its input, its file of tags or its policy, or as a table
+    /// that its policy names.
     fn uses(&self, file: &Path) -> bool {
-        let is_it = |named: &str| std::path::absolute(named).is_ok_and(|named| named == file);
-        !self.is_over() && self.plan.about["file"].as_str().is_some_and(is_it)
+        let real = |path: &Path| path.canonicalize().ok();
+        let Some(wanted) = real(file).filter(|_| !self.is_over()) else { return false };
+        let named = ["file", "tags", "policy"].iter().filter_map(|name| self.plan.about[*name].as_str());
+        let is_named = named.map(Path::new).any(|path| real(path).as_ref() == Some(&wanted));
+        let policy = self.plan.about["policy"].as_str().and_then(|path| std::fs::read_to_string(path).ok());
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        is_named || policy.is_some_and(|text| text.contains(name))
     }
 }
 

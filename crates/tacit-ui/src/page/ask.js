@@ -134,9 +134,17 @@ function wanted(said) {
   if (said.ask !== "question") return [];
   const letter = said.side === "ours" ? "a" : "b";
   const found = [...said.sql.matchAll(new RegExp(`\\b${letter}\\.(?:"((?:[^"]|"")+)"|(\\w+))`, "gi"))];
-  const plain = found.map(([, quoted, word]) => (quoted === undefined ? word : quoted.replaceAll('""', '"')));
+  const written = found.map(([, quoted, word]) => (quoted === undefined ? word : quoted.replaceAll('""', '"')));
   const has = (name) => lacking([name]).length === 0;
-  return plain.map((name) => (has(name) ? name : name.replace(/:[\w:~-]+$/, "")));
+  return written.map((name) => (has(name) ? name : untyped(name)));
+}
+
+// A column's name without the type that stands behind it.
+function untyped(name) {
+  let start = name.length;
+  while (start > 0 && /[\w:~-]/.test(name[start - 1])) start -= 1;
+  const at = name.indexOf(":", start);
+  return at < 0 || at === name.length - 1 ? name : name.slice(0, at);
 }
 
 // What of a proposal does not fit this side's table and key.
@@ -166,10 +174,21 @@ function differing(said) {
     .filter(({ key, type }) => agreedType(key.type) !== agreedType(type));
 }
 
-// A person chose the types, so a proposal changes none by itself.
+// What protects this side less than what it chose, by the names of the model.
+function lower(said) {
+  const values = {};
+  if (said.security === "semi-honest" && model.security === "malicious" && !needsTrust()) values.security = said.security;
+  if (Number(said.least) < Number(model.least)) values.least = said.least;
+  return values;
+}
+
+// A person chose the types and what protects, so a proposal changes none of that by itself.
 function askAboutTypes(said) {
-  const changes = differing(said);
-  list(byId("types-changes"), changes.map(({ key, type }) => t("types.change", { column: key.column, own: key.type || "text", theirs: type })));
+  const { security, least } = lower(said);
+  const changes = differing(said).map(({ key, type }) => t("types.change", { column: key.column, own: key.type || "text", theirs: type }));
+  if (security) changes.push(t("types.change", { column: t("summary.security"), own: t("more.malicious"), theirs: t("more.semi") }));
+  if (least !== undefined) changes.push(t("types.change", { column: t("summary.least"), own: model.least, theirs: least || "0" }));
+  list(byId("types-changes"), changes);
   show(byId("types-ask"), changes.length > 0);
   if (changes.length > 0) byId("types-about").focus();
 }
@@ -180,9 +199,9 @@ function answerAboutTypes(takes) {
     const theirs = theirTypes(taken);
     const one = (columns, identifier) => columns.map((key, at) => {
       const type = theirs[identifier][at];
-      return agreedType(key.type) === agreedType(type) ? key : { ...key, type };
+      return type === undefined || agreedType(key.type) === agreedType(type) ? key : { ...key, type };
     });
-    change({ keys: one(model.keys, 0), orKeys: model.orKeys.map((columns, at) => (takesIdentifiers() ? one(columns, at + 1) : columns)) });
+    change({ ...lower(taken), keys: one(model.keys, 0), orKeys: model.orKeys.map((columns, at) => (takesIdentifiers() ? one(columns, at + 1) : columns)) });
   }
   keys.draw();
   say(byId("accept-status"), t(takes ? "types.taken" : "types.kept"));
@@ -199,13 +218,15 @@ function accept() {
   const own = said.ask === "give" || said.ask === "own";
   const values = {
     ask: said.ask, result: said.result, statistic: said.statistic, digits: said.digits, sql: said.sql, side: said.side,
-    least: said.least, security: said.security,
     columns: own ? said.columns : model.columns, theirColumns: own ? model.theirColumns : said.columns.join(", "),
     column: own ? said.column : model.column, theirColumn: own ? model.theirColumn : said.column,
   };
   if (said.way === "via") Object.assign(values, { way: "via", address: said.address });
-  else if (model.way !== said.way) Object.assign(values, { way: said.way, address: said.way === "listen" ? `0.0.0.0:${said.port || 7700}` : model.address });
+  else if (model.way !== said.way) Object.assign(values, { way: said.way, address: said.way === "listen" ? `0.0.0.0:${said.port || 7700}` : "" });
   change(values);
+  // What protects more is taken; what protects less is asked about.
+  const { security = said.security, least = said.least } = Object.fromEntries(Object.keys(lower(said)).map((name) => [name, model[name]]));
+  change({ security, least });
   draw();
   say(byId("accept-status"), t("accept.done", { types: written(theirTypes(said)) }));
   told(problems(said));

@@ -25,11 +25,12 @@ export async function look(path) {
   show(byId("columns"), false);
   show(byId("key-told"), false);
   // A file that cannot be read is not the one before it.
-  change({ file: path, table: null, keys: [], orKeys: [] });
+  change({ file: path, table: null, keys: [], orKeys: [], seen: {} });
   try {
     const found = await work({ kind: "check", file: path, ...reading() }, "file-status", byId("file").querySelector(".command"));
     const suggested = keyOf(found);
-    change({ file: path, table: found, keys: suggested, columns: [], column: "" });
+    const seen = { encoding: found.guessed_encoding || "", skip_lines: found.skip_lines ? String(found.skip_lines) : "" };
+    change({ file: path, table: found, keys: suggested, columns: [], column: "", seen });
     draw();
     say(byId("file-status"), t("file.read", { rows: found.rows, columns: found.columns.length }));
   } catch (error) {
@@ -134,7 +135,12 @@ export function begin() {
     else fault("file-fault", t("file.none"));
   });
   const box = byId("drop");
-  byId("pick").addEventListener("change", (event) => drop(event.target.files[0]));
+  byId("pick").addEventListener("change", (event) => {
+    const [file] = event.target.files;
+    // The same file may be chosen again, once it was mended.
+    event.target.value = "";
+    drop(file);
+  });
   for (const kind of ["dragover", "dragleave", "drop"]) {
     box.addEventListener(kind, (event) => {
       event.preventDefault();

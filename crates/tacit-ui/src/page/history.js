@@ -2,6 +2,7 @@
 import { byId, fault, heads, list, make, quote, rows, say, show } from "./dom.js";
 import { said, why } from "./said.js";
 import { follow, results, start } from "./server.js";
+import { figure } from "./summary.js";
 import { number, onLanguage, t, time } from "./words.js";
 
 const KINDS = ["run", "request"];
@@ -17,8 +18,8 @@ function outcome(task) {
   const found = (task.results || []).find((one) => one.own_keys !== undefined);
   if (!found || task.status !== "done") return status;
   if (found.reveal === "question") return `${status}: ${t("headline.query", { rows: (found.rows || []).length })}`;
-  const value = found.matches ?? found.count ?? found[found.reveal];
-  return value === undefined ? status : `${status}: ${typeof value === "number" ? number(value) : value}`;
+  const value = typeof found.matches === "number" ? number(found.matches) : figure(found);
+  return value === undefined ? status : `${status}: ${value}`;
 }
 
 function what(task) {

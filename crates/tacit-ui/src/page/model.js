@@ -4,7 +4,7 @@ const KEY = "tacit-form";
 const START = {
   file: "", table: null, keys: [], orKeys: [], partner: "", peerFile: "", identity: "", way: "listen", address: "0.0.0.0:7700",
   ask: "rows", result: "both", columns: [], theirColumns: "", statistic: "sum", column: "", theirColumn: "", digits: "",
-  noHeader: false, decimalComma: false, encoding: "", duplicates: "refuse", smallest: "",
+  noHeader: false, decimalComma: false, encoding: "", seen: {}, duplicates: "refuse", smallest: "",
   sql: "", side: "ours", least: "", security: "malicious", run: null, folder: "",
 };
 
@@ -70,8 +70,11 @@ export const needsTrust = () =>
 
 export const names = (text) => text.split(",").map((name) => name.trim()).filter(Boolean);
 
-// How the file is read.
-export const reading = () => ({ no_header: model.noHeader, decimal_comma: model.decimalComma, encoding: model.encoding });
+// How the file is read: as was said, and else as was seen when it was looked at, which holds for this file alone.
+export const reading = () => ({
+  no_header: model.noHeader, decimal_comma: model.decimalComma,
+  encoding: model.encoding || model.seen.encoding || "", skip_lines: model.seen.skip_lines || "",
+});
 
 // Whether rows with the same key matter to what this side sends.
 export const sendsRows = () => model.ask === "give" || model.ask === "question";

@@ -216,10 +216,13 @@ function headline(found) {
   if (found.withheld) return t("headline.withheld");
   if (found.name === "query" || found.reveal === "question") return t("headline.query", { rows: (found.rows || []).length });
   if (found.reveal === "lookup") return t("headline.lookup", { n: found.matches });
-  if (found.reveal === "rows" || found.reveal === "payload") return t("headline.matches", { n: found.matches });
-  const value = found[found.reveal] ?? found.count;
-  if (found.reveal === "count") return t("headline.count", { n: value });
-  return t("headline.number", { statistic: t(`statistic.${found.reveal}`), column: found.column || "", value: typeof value === "number" ? number(value) : String(value ?? "–") });
+  if (found.reveal === "rows" || found.reveal === "payload") {
+    const isAny = (found.identifiers || []).length > 1;
+    return isAny ? t("headline.identifiers", { n: found.matches }) : t("headline.matches", { n: found.matches });
+  }
+  if (found.reveal === "count") return t("headline.count", { n: found.count });
+  const statistic = t(`statistic.${found.reveal}`);
+  return t("headline.number", { statistic, column: summary.plain(found.column || ""), value: summary.figure(found) ?? "–" });
 }
 
 async function outcome(task) {

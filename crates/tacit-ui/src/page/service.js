@@ -1,6 +1,6 @@
 // A service by a policy file: its check, start and end.
 import { byId, fault, list, make, say } from "./dom.js";
-import { form, model } from "./model.js";
+import { form, model, reading } from "./model.js";
 import { said, why } from "./said.js";
 import { cancel, follow, start } from "./server.js";
 import { onLanguage, t } from "./words.js";
@@ -28,11 +28,16 @@ function written() {
   const columns = key.map((one) => quoted(typed(one)));
   const others = or_key.map((all) => quoted(all.map(typed).join(",")));
   const rows = model.table ? model.table.rows : 0;
+  const { no_header, decimal_comma, encoding, skip_lines } = reading();
+  const read = [
+    no_header ? "header = false" : "", decimal_comma ? "decimal_comma = true" : "",
+    encoding ? `encoding = ${quoted(encoding)}` : "", skip_lines ? `skip_lines = ${skip_lines}` : "",
+  ].filter(Boolean);
   return [
     "version = 1", `listen = ${quoted(address)}`, `identity = ${quoted(identity || `${folder}/keys/tacit.key`)}`,
     `state = ${quoted(`${folder}/service`)}`, "",
     `[peers.${peer}]`, `key = ${quoted(peer_file || `${folder}/partners/${partner}.pub`)}`, "",
-    "[sources.table]", `input = ${quoted(file)}`, `key = [${columns.join(", ")}]`,
+    "[sources.table]", `input = ${quoted(file)}`, ...read, `key = [${columns.join(", ")}]`,
     ...(others.length > 0 ? [`or_keys = [${others.join(", ")}]`] : []), `rows_in_total = ${Math.max(1, 2 * rows)}`, "",
     "[jobs.shared]", 'source = "table"', `allow = [${quoted(peer)}]`, 'reveal = ["rows"]', 'result = ["peer"]',
     `max_peer_keys = ${Math.max(1, 10 * rows)}`, "runs_a_day = 1", 'purpose = "rows in common"', "",

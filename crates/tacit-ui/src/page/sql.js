@@ -1,6 +1,6 @@
 // A form that writes a question in the SQL of `tacit query`: how many rows, the sum of a column, by group, of some rows.
 import { byId, make } from "./dom.js";
-import { model } from "./model.js";
+import { model, names } from "./model.js";
 import { t } from "./words.js";
 
 const fields = { theirKey: "", sum: "", sumOf: "peer", least: "0", most: "1000", group: "", groupOf: "peer", values: "", where: "", whereOf: "me", operator: "=", value: "", smallest: "10" };
@@ -16,11 +16,14 @@ function alias(owner) {
 const column = (owner, name) => `${alias(owner)}.${quoted(name)}`;
 
 export function text() {
-  const key = model.keys[0] || { column: "", type: "text" };
-  const typed = (name) => (key.type && key.type !== "text" ? `${name}:${key.type}` : name);
-  const ours = column("me", typed(key.column));
-  const theirs = column("peer", typed(fields.theirKey || key.column));
-  const [left, right] = alias("me") === "a" ? [ours, theirs] : [theirs, ours];
+  const keys = model.keys.length > 0 ? model.keys : [{ column: "", type: "text" }];
+  // The partner's columns in the order of ours; those that are not named are called as ours are.
+  const theirs = keys.length > 1 ? names(fields.theirKey) : [fields.theirKey];
+  const equal = keys.map((key, at) => {
+    const typed = (name) => (key.type && key.type !== "text" ? `${name}:${key.type}` : name);
+    const pair = [column("me", typed(key.column)), column("peer", typed(theirs[at] || key.column))];
+    return (alias("me") === "a" ? pair : pair.reverse()).join(" = ");
+  });
   const select = ["COUNT(*) AS n"];
   const group = fields.group ? column(fields.groupOf, fields.group) : "";
   if (group) select.unshift(group);
@@ -29,7 +32,7 @@ export function text() {
   if (fields.where) where.push(`${column(fields.whereOf, fields.where)} ${fields.operator} ${literal(fields.value)}`);
   if (group) where.push(`${group} IN (${fields.values.split(",").map((one) => literal(one.trim())).join(", ")})`);
   return [
-    `SELECT ${select.join(", ")}`, `FROM ours a JOIN theirs b ON ${left} = ${right}`,
+    `SELECT ${select.join(", ")}`, `FROM ours a JOIN theirs b ON ${equal.join(" AND ")}`,
     ...(where.length ? [`WHERE ${where.join(" AND ")}`] : []), ...(group ? [`GROUP BY ${group}`] : []),
     `HAVING COUNT(*) >= ${/^\d+$/.test(fields.smallest) ? fields.smallest : 10}`,
   ].join("\n");

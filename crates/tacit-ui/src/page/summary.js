@@ -1,7 +1,7 @@
 // What a form asks for, in a few lines: so that a person sees what is agreed to without going back, and what was agreed to
 // in an earlier run.
 import { make } from "./dom.js";
-import { number, t } from "./words.js";
+import { decimal, number, t } from "./words.js";
 
 const typed = (key) => (key.type && key.type !== "text" ? `${key.column} (${key.type})` : key.column);
 const together = (keys) => (keys || []).map(typed).join(" + ");
@@ -11,13 +11,25 @@ export function key(form) {
   return all.join(` ${t("summary.or")} `);
 }
 
+// A column without how its numbers are read, which is that many decimal places.
+const DECIMAL = /:decimal(\d)$/;
+export const plain = (column) => column.replace(DECIMAL, "");
+
+// The number that a run gave, as people write it; nothing where it gave none.
+export function figure(found) {
+  const value = found[found.reveal] ?? found.count;
+  if (value === undefined || value === null) return undefined;
+  const digits = found.reveal === "count" ? 0 : (found.decimal_digits ?? Number(DECIMAL.exec(found.column || "")?.[1] ?? 0));
+  return decimal(value, digits);
+}
+
 // The columns that a run sends, and those that it brings: whole ones, or one of which a number is made.
 export function columns(form) {
   const isOwn = form.owner === "me";
   const names = (form.columns || []).join(", ");
   if (form.ask === "columns") return isOwn ? { given: t("summary.given", { names }) } : { got: t("summary.got", { names }) };
   if (!form.column) return {};
-  const of = { column: form.column, statistic: t(`statistic.${form.ask}`) };
+  const of = { column: plain(form.column), statistic: t(`statistic.${form.ask}`) };
   return isOwn ? { given: t("summary.given_number", of) } : { got: t("summary.got_number", of) };
 }
 

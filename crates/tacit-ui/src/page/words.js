@@ -53,6 +53,17 @@ export function translate(root) {
 
 export const number = (n) => new Intl.NumberFormat(language, { maximumFractionDigits: 6 }).format(n);
 
+// An exact number that came without its decimal point; a mean may have more places.
+export function decimal(value, digits) {
+  if (typeof value !== "number" && !/^-?\d+$/.test(value)) return String(value);
+  if (digits === 0) return typeof value === "number" ? number(value) : value;
+  if (!Number.isInteger(Number(value))) return number(value / 10 ** digits);
+  const [, sign, text] = /^(-?)(\d+)$/.exec(String(BigInt(value)));
+  const whole = text.padStart(digits + 1, "0");
+  const places = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat(language, places).format(`${sign}${whole.slice(0, -digits)}.${whole.slice(-digits)}`);
+}
+
 export function bytes(n) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let at = 0;
