@@ -46,7 +46,15 @@ impl Served {
     }
 
     fn at(home: tempfile::TempDir) -> Self {
-        let page = Ui::open("127.0.0.1:0", &home.path().join("ui"), home.path().join("tacit")).unwrap();
+        // Another test's command, between its fork and its start, holds the folder's lock for a moment.
+        let end = Instant::now() + Duration::from_secs(20);
+        let page = loop {
+            match Ui::open("127.0.0.1:0", &home.path().join("ui"), home.path().join("tacit")) {
+                Ok(page) => break page,
+                Err(error) => assert!(Instant::now() < end, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
         let link = page.link();
         let (address, token) = link.strip_prefix("http://").unwrap().split_once("/#").unwrap();
         let over = Arc::new(AtomicBool::new(false));
